@@ -1,0 +1,1 @@
+"""The holdshort executable: one file a command group."""

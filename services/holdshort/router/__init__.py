@@ -1,0 +1,1 @@
+"""The router: carries each open interrupt to its team and one whole batch back to the gate."""

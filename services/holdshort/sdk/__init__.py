@@ -1,0 +1,1 @@
+"""What an agent service or a team's service imports."""
