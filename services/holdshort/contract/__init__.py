@@ -1,1 +1,1 @@
-"""The AG-UI interrupt contract: what is admitted, what is refused, what is shown. Pure; start at thread.py."""
+"""The AG-UI interrupt contract: what is admitted, refused and shown. Pure; start at thread.py."""

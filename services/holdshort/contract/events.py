@@ -1,0 +1,490 @@
+"""Agent events: the rows of contract section 2.
+
+An event is first placed: which run is it of, as seen from the thread (`Place`)? Then the rows of that place
+judge it. What a run says is kept as far as people or a later run need it (kept.py).
+"""
+
+from collections.abc import Callable
+from enum import Enum
+from typing import Any, Final
+
+import msgspec
+
+from holdshort.contract import shown
+from holdshort.contract.changes import Change, PauseIs, RunIs, RunRevived, evolve
+from holdshort.contract.codes import Code
+from holdshort.contract.kept import attempted, kept
+from holdshort.contract.keys import partition_of
+from holdshort.contract.messages import (
+    ADMISSION,
+    RUN,
+    Emit,
+    Record,
+    dead_letter,
+    header,
+    parse_object,
+    size_of,
+    text_header,
+    usable,
+)
+from holdshort.contract.outcomes import Malformed, Paused, read_outcome, translated
+from holdshort.contract.rules import AgentRules, Rules, World
+from holdshort.contract.state import (
+    EndedRun,
+    GonePause,
+    Outcome,
+    Pause,
+    Run,
+    ThreadState,
+    pointer_of,
+)
+from holdshort.contract.transitions import end_pause, end_run, open_pause, reopen
+from holdshort.contract.verdicts import IGNORED, Kind, Verdict
+
+HEARTBEAT: Final = "holdshort:heartbeat"
+LEGACY_INTERRUPT: Final = "on_interrupt"
+OVER_LIMIT: Final = "the event is over the limit"
+
+_replace = msgspec.structs.replace
+
+
+class Place(Enum):
+    """Whose event it is, as seen from the thread."""
+
+    CURRENT = "of the run in flight, or of the lost run that speaks after all"
+    INTERRUPTED = "of the run whose pause is there"
+    PAST = "of a run that is over"
+    OUTSIDE = "of a run that nobody admitted, in an idle thread"
+    UNKNOWN = "of none of these"
+
+
+class Case(msgspec.Struct, frozen=True):
+    """One event at the moment of its judgement."""
+
+    state: ThreadState
+    record: Record
+    event: dict[str, Any]
+    type: str
+    thread: str
+    agent: str
+    habits: AgentRules
+    now: int
+    world: World
+    rules: Rules
+    too_large: bool
+
+    @property
+    def value(self) -> bytes:
+        return self.record.value or b""
+
+    def dead(self, code: Code, detail: str) -> Emit:
+        limit = self.rules.limits.dead_letter
+        return dead_letter(self.record, code, detail, service="gatekeeper", limit=limit)
+
+
+def judge_event(
+    state: ThreadState, record: Record, agent: str, now: int, world: World, rules: Rules
+) -> Verdict:
+    """The verdict on one record of `agent-events.<agent>`."""
+    event = parse_object(record.value)
+    if event is None or not isinstance(type_ := event.get("type"), str):
+        return _unreadable(record, rules, Code.MALFORMED_EVENT, "not a JSON object with a string type")
+    thread = _thread_of(record, event, rules)
+    if thread is None:
+        return _unreadable(
+            record, rules, Code.MISKEYED_RECORD, "the key or the partition is not the thread's"
+        )
+    too_large = size_of(record) > rules.limits.event
+    habits = rules.agent(agent)
+    case = Case(state, record, event, type_, thread, agent, habits, now, world, rules, too_large)
+    place, run = _place(case)
+    if run is None:
+        return _ROWS[place](case)
+    return _current(case, run) if state.run is run else _revived(case, run)
+
+
+def _unreadable(record: Record, rules: Rules, code: Code, detail: str) -> Verdict:
+    emit = dead_letter(record, code, detail, service="gatekeeper", limit=rules.limits.dead_letter)
+    return Verdict(Kind.UNREADABLE, (emit,), code=code)
+
+
+def _thread_of(record: Record, event: dict[str, Any], rules: Rules) -> str | None:
+    """The thread of a record: its key, if the value and the partition agree (row *miskeyed*)."""
+    if record.key is None:
+        return None
+    try:
+        key = record.key.decode()
+    except UnicodeDecodeError:
+        return None
+    named = event.get("threadId")
+    if not usable(key) or (named is not None and named != key):
+        return None
+    return key if partition_of(record.key, rules.partitions) == record.partition else None
+
+
+# -- placing an event ---------------------------------------------------------------------------------------
+
+
+def _place(case: Case) -> tuple[Place, Run | None]:
+    """Place an event; a run comes with CURRENT, and only then."""
+    run = case.state.run or _revivable(case.state)
+    if run is not None and run.agent != case.agent:
+        run = None
+    echo = header(case.record.headers, ADMISSION)
+    if echo is not None:
+        return _place_by_admission(case, run, echo)
+    run_id = _named(case)
+    if run_id is None:
+        return _place_nameless(run if case.state.run else None)
+    return _place_by_id(case, run, run_id)
+
+
+def _named(case: Case) -> str | None:
+    """The run id that the event names; an agent with run ids of its own names none that we know."""
+    if case.habits.foreign_run_ids:
+        return None
+    return text_header(case.record.headers, RUN) or usable(case.event.get("runId"))
+
+
+def _revivable(state: ThreadState) -> Run | None:
+    """The lost run that may still come back: the newest, and its question still stands as it left it."""
+    lost = state.ended[0].lost if state.run is None and state.ended else None
+    if lost is None:
+        return None
+    open_generation = state.pause.generation if state.pause else None
+    return lost if lost.answers == open_generation else None
+
+
+def _place_by_admission(case: Case, run: Run | None, echo: bytes) -> tuple[Place, Run | None]:
+    admission = pointer_of(echo)
+    if admission is None:
+        return Place.UNKNOWN, None
+    if run is not None and run.admission == admission:
+        return Place.CURRENT, run
+    pause = case.state.pause
+    if pause is not None and pause.agent == case.agent and pause.admission == admission:
+        return Place.INTERRUPTED, None
+    if any(one.agent == case.agent and one.admission == admission for one in _past_ones(case.state)):
+        return Place.PAST, None
+    return Place.UNKNOWN, None
+
+
+def _place_nameless(run: Run | None) -> tuple[Place, Run | None]:
+    if run is None:
+        return Place.UNKNOWN, None
+    return (Place.CURRENT, run) if run.started else (Place.PAST, None)
+
+
+def _place_by_id(case: Case, run: Run | None, run_id: str) -> tuple[Place, Run | None]:
+    """Run ids are reused: until its RUN_STARTED is read, an id means the earlier run that had it too."""
+    if run is not None and run.run_id != run_id:
+        run = None
+    if run is not None and (run.started or case.type == "RUN_STARTED"):
+        return Place.CURRENT, run
+    if (earlier := _earlier(case, run_id)) is not None:
+        return earlier, None
+    if run is not None:
+        return Place.CURRENT, run
+    idle = case.state.run is None and case.state.pause is None
+    return (Place.OUTSIDE if idle and case.rules.outside_runs == "pass" else Place.UNKNOWN), None
+
+
+def _earlier(case: Case, run_id: str) -> Place | None:
+    state, agent = case.state, case.agent
+    if state.pause is not None and state.pause.agent == agent and state.pause.run_id == run_id:
+        return Place.INTERRUPTED
+    past = _past_ones(state)[1:] if _revivable(state) else _past_ones(state)
+    return Place.PAST if any(one.agent == agent and one.run_id == run_id for one in past) else None
+
+
+def _past_ones(state: ThreadState) -> tuple[EndedRun | GonePause, ...]:
+    return (*state.ended, *state.gone)
+
+
+# -- the rows of a run that is not current ------------------------------------------------------------------
+
+
+def _past(case: Case) -> Verdict:
+    """Row *echo of the past*: nothing is kept but that a call has had its result."""
+    pause = case.state.pause
+    if pause is None or pause.agent != case.agent:
+        return IGNORED
+    return _ignored(pause, attempted(pause, case.type, case.event))
+
+
+def _unknown(case: Case) -> Verdict:
+    """Rows *foreign* and *unknown run*."""
+    owners = {owned.agent for owned in (case.state.run, case.state.pause) if owned is not None}
+    if owners - {case.agent}:
+        return _violated(case, Code.FOREIGN_RUN, "the thread has a run or a pause of another agent")
+    names_run = header(case.record.headers, ADMISSION) is not None or _named(case) is not None
+    if case.type.startswith("RUN_") and names_run:
+        return _violated(case, Code.STALE_RUN, "no run of this name is known here")
+    return IGNORED
+
+
+def _violated(case: Case, code: Code, detail: str) -> Verdict:
+    return Verdict(Kind.VIOLATED, (case.dead(code, detail),), code=code)
+
+
+def _interrupted(case: Case) -> Verdict:
+    """Rows *said again*, *said differently* and *interrupted run runs on*."""
+    pause = case.state.pause
+    assert pause is not None
+    if case.type == "RUN_FINISHED":
+        read = read_outcome(case.event, case.value, case.rules.limits)
+        if isinstance(read, Malformed):
+            return Verdict(Kind.IGNORED, (case.dead(read.code, read.detail),), code=read.code)
+        if isinstance(read, Paused) and pause.status == "open":
+            return _said_again(case, pause, read)
+    return _ignored(pause, _runs_on(case, pause))
+
+
+def _said_again(case: Case, pause: Pause, read: Paused) -> Verdict:
+    if read.digest != pause.digest:
+        return _said_differently(case, pause, read)
+    if pause.sealed:
+        return IGNORED
+    event = shown.opened(case.record, pause, case.thread)
+    return Verdict(Kind.IGNORED, shown.framed(case.thread, pause.run_id, False, event))
+
+
+def _said_differently(case: Case, pause: Pause, read: Paused) -> Verdict:
+    """What people saw is no longer what is asked: another pause of the same run."""
+    superseded = end_pause(case.state, "superseded", case.now, case.rules)
+    after = evolve(case.state, (superseded,))
+    return _opened(case, after, _run_of(pause), read, (superseded,), superseded=pause.generation)
+
+
+def _run_of(pause: Pause) -> Run:
+    """The interrupted run as far as its pause remembers it."""
+    return Run(
+        run_id=pause.run_id,
+        agent=pause.agent,
+        admission=pause.admission,
+        admitted_at=pause.opened_at,
+        principal=pause.principal,
+        messages=pause.context.messages,
+        state=pause.context.state,
+        messages_changed=not pause.context.complete,
+        calls=pause.calls,
+    )
+
+
+def _runs_on(case: Case, pause: Pause) -> Pause:
+    """What the interrupted run still says is kept in the pause, and shown to nobody."""
+    pause = attempted(pause, case.type, case.event)
+    before = _run_of(pause)
+    after = kept(before, case.type, case.event, case.record, case.too_large, case.rules.limits)
+    if after is before:
+        return pause
+    complete = not (after.messages_changed or after.state_changed)
+    context = _replace(pause.context, messages=after.messages, state=after.state, complete=complete)
+    return _replace(pause, calls=after.calls, context=context)
+
+
+def _ignored(before: Pause, after: Pause) -> Verdict:
+    return IGNORED if after is before else Verdict(Kind.IGNORED, changes=(PauseIs(after),))
+
+
+def _outside(case: Case) -> Verdict:
+    """A run that nobody admitted begins with its RUN_STARTED, or ends without one."""
+    if case.type not in ("RUN_STARTED", "RUN_FINISHED", "RUN_ERROR"):
+        return IGNORED
+    run_id = _named(case)
+    assert run_id is not None
+    if len(run_id) > case.rules.limits.id:
+        return _violated(case, Code.TOO_LARGE, "the run id is over the limit")
+    began = max(case.now, case.world.clock)
+    return _current(case, Run(run_id=run_id, agent=case.agent, admission=None, admitted_at=began))
+
+
+_ROWS: Final[dict[Place, Callable[[Case], Verdict]]] = {
+    Place.INTERRUPTED: _interrupted,
+    Place.PAST: _past,
+    Place.OUTSIDE: _outside,
+    Place.UNKNOWN: _unknown,
+}
+
+
+# -- the rows of the current run ----------------------------------------------------------------------------
+
+
+def _revived(case: Case, run: Run) -> Verdict:
+    """The lost run speaks after all, and nothing newer was admitted: it is in flight again."""
+    revived = RunRevived(run)
+    verdict = _current(_replace(case, state=evolve(case.state, (revived,))), run)
+    return _replace(verdict, changes=(revived, *verdict.changes))
+
+
+def _current(case: Case, run: Run) -> Verdict:
+    """The rows from *started* to *anything else*."""
+    row = _CURRENT_ROWS.get(case.type, _anything_else)
+    return row(case, _heard(case, run))
+
+
+def _heard(case: Case, run: Run) -> Run:
+    """The lease is renewed by events, but written at most every quarter of it (contract 6)."""
+    if run.seen_at is not None and case.now - run.seen_at < case.rules.run_lease_ms // 4:
+        return run
+    return _replace(run, seen_at=max(case.now, run.seen_at or 0))
+
+
+def _run_is(case: Case, run: Run) -> tuple[Change, ...]:
+    return () if run is case.state.run else (RunIs(run),)
+
+
+def _in_its_place(case: Case, run: Run, ours: Emit) -> tuple[Emit, ...]:
+    """The agent's lifecycle event; ours, and the agent's as a dead letter, if it is over the limit."""
+    if not case.too_large:
+        return (shown.passed(case.record, run),)
+    return (case.dead(Code.TOO_LARGE, OVER_LIMIT), ours)
+
+
+def _ended_emits(case: Case, run: Run, *emits: Emit) -> tuple[Emit, ...]:
+    """Emits of which the last is the first event shown of the run, if clients do not see it as running."""
+    return (*emits[:-1], *shown.framed(case.thread, run.run_id, run.shown, emits[-1]))
+
+
+def _run_started(case: Case, run: Run) -> Verdict:
+    """Row *started*; where a RUN_STARTED is shown already, the agent's own is not."""
+    changes = _run_is(case, _replace(run, started=True, shown=True))
+    if run.shown:
+        return Verdict(Kind.IGNORED, changes=changes)
+    emits = _in_its_place(case, run, shown.started(case.thread, run.run_id))
+    return Verdict(Kind.PASSED, emits, changes)
+
+
+def _run_finished(case: Case, run: Run) -> Verdict:
+    """Rows *malformed outcome*, *interrupted* and *finished*."""
+    read = read_outcome(case.event, case.value, case.rules.limits)
+    if read == "success" and (run.legacy or run.legacy_too_large):
+        read = Malformed(Code.TOO_LARGE, OVER_LIMIT) if run.legacy_too_large else translated(run.legacy)
+    if isinstance(read, Malformed):
+        return _malformed_outcome(case, run, read)
+    if isinstance(read, Paused):
+        settled = _settled(case, run, "interrupt")
+        changes = (*_run_over(case, run, "interrupt"), *settled)
+        after = evolve(case.state, changes)
+        return _opened(case, after, run, read, changes, settled=run.answers if settled else None)
+    return _finished(case, run, read)
+
+
+def _run_over(case: Case, run: Run, outcome: Outcome) -> tuple[Change, ...]:
+    return (end_run(case.state, run, outcome, case.now, case.rules),)
+
+
+def _settled(case: Case, run: Run, outcome: Outcome) -> tuple[Change, ...]:
+    """The pause that the run answered is closed by how the run ended."""
+    if case.state.pause is None or run.answers != case.state.pause.generation:
+        return ()
+    return (end_pause(case.state, "settled", case.now, case.rules, by=run, outcome=outcome),)
+
+
+def _finished(case: Case, run: Run, outcome: Outcome) -> Verdict:
+    settled = _settled(case, run, outcome)
+    emits = _in_its_place(case, run, shown.finished(case.thread, run.run_id))
+    return Verdict(
+        Kind.SETTLED if settled else Kind.PASSED,
+        _ended_emits(case, run, *emits),
+        (*_run_over(case, run, outcome), *settled),
+        settled=run.answers if settled else None,
+    )
+
+
+def _malformed_outcome(case: Case, run: Run, read: Malformed) -> Verdict:
+    """The run has ended and its answer was used; clients get RUN_ERROR, and forget what was answered."""
+    settled = _settled(case, run, "invalid")
+    error = shown.failed(case.thread, run.run_id, read.code)
+    emits = _ended_emits(case, run, case.dead(read.code, read.detail), error)
+    if settled:
+        emits += shown.closing(case.thread, case.record, case.state.generation, "settled")
+    changes = (*_run_over(case, run, "invalid"), *settled)
+    return Verdict(Kind.VIOLATED, emits, changes, read.code, settled=run.answers if settled else None)
+
+
+def _opened(
+    case: Case,
+    after: ThreadState,
+    run: Run,
+    read: Paused,
+    changes: tuple[Change, ...],
+    *,
+    settled: int | None = None,
+    superseded: int | None = None,
+) -> Verdict:
+    """Row *interrupted*: a new pause upon the state `after` the old one went; stored before it is shown."""
+    pause = open_pause(after, run, read, case.now, case.world, case.rules)
+    shown_as_running = run.shown and superseded is None
+    if pause.sealed:
+        code: Code | None = Code.TOO_MANY_PAUSES
+        error = shown.failed(case.thread, run.run_id, Code.TOO_MANY_PAUSES)
+        emits = shown.framed(case.thread, run.run_id, shown_as_running, error)
+        emits += shown.closing(case.thread, case.record, pause.generation, "sealed")
+    else:
+        code = None
+        event = shown.opened(case.record, pause, case.thread)
+        emits = shown.framed(case.thread, run.run_id, shown_as_running, event)
+    changes = (*changes, PauseIs(pause))
+    return Verdict(Kind.OPENED, emits, changes, code, settled=settled, superseded=superseded)
+
+
+def _run_error(case: Case, run: Run) -> Verdict:
+    """Row *failed*: a pause it answered is open again, its answer perhaps used."""
+    emits = _in_its_place(case, run, shown.failed(case.thread, run.run_id, Code.TOO_LARGE))
+    reopened = reopen(case.state, run, "failed", case.now)
+    return Verdict(
+        Kind.REOPENED if reopened else Kind.PASSED,
+        _ended_emits(case, run, *emits),
+        (*_run_over(case, run, "error"), *reopened),
+    )
+
+
+def _custom(case: Case, run: Run) -> Verdict:
+    """Row *heartbeat*; legacy pauses, kept for translation or marked as not gated."""
+    name = case.event.get("name")
+    if name == HEARTBEAT:
+        return Verdict(Kind.IGNORED, changes=_run_is(case, run))
+    if name == LEGACY_INTERRUPT:
+        run = _legacy(case, run) if case.habits.legacy_interrupts else _replace(run, not_gated=True)
+    return _anything_else(case, run)
+
+
+def _legacy(case: Case, run: Run) -> Run:
+    """Keep a legacy pause until the run ends; what is too large to keep must not fail open."""
+    value = msgspec.json.decode(case.value, type=dict[str, msgspec.Raw]).get("value", msgspec.Raw(b"null"))
+    legacy = (*run.legacy, value.copy())
+    limits = case.rules.limits
+    if len(legacy) > limits.interrupts or sum(len(bytes(raw)) for raw in legacy) > limits.descriptors // 2:
+        return _replace(run, legacy=(), legacy_too_large=True)
+    return _replace(run, legacy=legacy)
+
+
+def _anything_else(case: Case, run: Run) -> Verdict:
+    """Rows *too large* and *anything else*."""
+    after = kept(run, case.type, case.event, case.record, case.too_large, case.rules.limits)
+    if case.too_large:
+        dead = case.dead(Code.TOO_LARGE, OVER_LIMIT)
+        return Verdict(Kind.VIOLATED, (dead,), _run_is(case, after), Code.TOO_LARGE)
+    event = shown.passed(case.record, run)
+    if run.shown:
+        return Verdict(Kind.PASSED, (event,), _run_is(case, after) + _attempts(case))
+    emits = shown.framed(case.thread, run.run_id, False, event)
+    changes = _run_is(case, _replace(after, shown=True))
+    return Verdict(Kind.PASSED, emits, changes + _attempts(case))
+
+
+def _attempts(case: Case) -> tuple[Change, ...]:
+    pause = case.state.pause
+    if pause is None:
+        return ()
+    after = attempted(pause, case.type, case.event)
+    return () if after is pause else (PauseIs(after),)
+
+
+_CURRENT_ROWS: Final[dict[str, Callable[[Case, Run], Verdict]]] = {
+    "RUN_STARTED": _run_started,
+    "RUN_FINISHED": _run_finished,
+    "RUN_ERROR": _run_error,
+    "CUSTOM": _custom,
+}

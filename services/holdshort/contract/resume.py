@@ -1,0 +1,271 @@
+"""A resume batch: its shape, what it covers, whether its answers are in time and fit, and its digest.
+
+Gate and router judge answers by this same code. Problems are listed, never raised: first the row decides
+(contract 3), then every problem of that row is told.
+"""
+
+from collections import Counter
+from collections.abc import Iterable, Sequence
+from datetime import UTC, datetime, timedelta
+from typing import Any, NamedTuple
+
+import msgspec
+import orjson
+
+from holdshort.contract import schemas
+from holdshort.contract.canon import canonical, schema_hash, sha256
+from holdshort.contract.codes import Code
+from holdshort.contract.messages import usable
+from holdshort.contract.state import GonePause, Interrupt, Pause
+
+BINDING = "holdshort:binding"
+TANSTACK_BINDING = "tanstack:interruptBinding"
+ABSENT: Any = msgspec.UNSET  # a payload that is not there: not the same answer as null
+
+_EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
+
+
+class Problem(msgspec.Struct, frozen=True, rename="camel"):
+    """One thing wrong with an input: where, and in words that never hold a value of the user's."""
+
+    code: Code
+    interrupt_id: str | None = None
+    path: str | None = None
+    message: str = ""
+
+
+class Entry(NamedTuple):
+    """One answer of a batch."""
+
+    interrupt_id: str
+    resolved: bool
+    payload: Any
+    metadata: dict[str, Any]
+
+    @property
+    def bindings(self) -> list[Any]:
+        """The bindings it echoes, ours and TanStack's, as they came."""
+        return [self.metadata[name] for name in (BINDING, TANSTACK_BINDING) if name in self.metadata]
+
+    @property
+    def generations(self) -> set[int]:
+        found = [b.get("generation") for b in self.bindings if isinstance(b, dict)]
+        return {g for g in found if isinstance(g, int) and not isinstance(g, bool)}
+
+
+class Digests(NamedTuple):
+    """What makes two batches the same: `strict` tells an absent payload from null, `loose` does not.
+
+    None where the batch has no canonical form; such a batch is never the same as another.
+    """
+
+    strict: str | None
+    loose: str | None
+
+
+def read_entries(resume: Any, *, from_clients: bool) -> tuple[list[Entry], list[Problem]]:
+    """The entries of a `resume` member, and what is wrong with its shape (row *malformed resume*)."""
+    if not isinstance(resume, list):
+        return [], [Problem(Code.INVALID_RESUME, path="/resume", message="must be a list")]
+    entries: list[Entry] = []
+    problems: list[Problem] = []
+    for position, entry in enumerate(resume):
+        wrong = _misshapen(entry, from_clients=from_clients)
+        if wrong is not None:
+            member, message = wrong
+            problems.append(Problem(Code.INVALID_RESUME, path=f"/resume/{position}{member}", message=message))
+        else:
+            payload = entry.get("payload", ABSENT)
+            entries.append(
+                Entry(
+                    entry["interruptId"],
+                    entry["status"] == "resolved",
+                    payload,
+                    entry.get("metadata", {}),
+                )
+            )
+    return entries, problems
+
+
+def _misshapen(entry: Any, *, from_clients: bool) -> tuple[str, str] | None:
+    if not isinstance(entry, dict):
+        return "", "must be an object"
+    if usable(entry.get("interruptId")) is None:
+        return "/interruptId", "must be a string that is not blank"
+    if entry.get("status") not in ("resolved", "cancelled"):
+        return "/status", "must be resolved or cancelled"
+    metadata = entry.get("metadata", {})
+    if not isinstance(metadata, dict):
+        return "/metadata", "must be an object"
+    if from_clients and any(name.startswith("holdshort") and name != BINDING for name in metadata):
+        return "/metadata", "members that begin with holdshort are the router's to write"
+    return None
+
+
+def digests(entries: Iterable[Entry]) -> Digests:
+    """The digests of a batch (contract 3.1): order, metadata and a cancelled entry's payload do not count."""
+    loose: list[dict[str, Any]] = []
+    strict: list[dict[str, Any]] = []
+    for entry in sorted(entries, key=lambda e: e.interrupt_id.encode("utf-16-be")):
+        answer = {
+            "interruptId": entry.interrupt_id,
+            "status": "resolved" if entry.resolved else "cancelled",
+        }
+        if not entry.resolved:
+            strict.append(answer)
+            loose.append(answer)
+            continue
+        absent = entry.payload is ABSENT
+        strict.append(answer if absent else answer | {"payload": entry.payload})
+        loose.append(answer | {"payload": None if absent else entry.payload})
+    return Digests(_digest(strict), _digest(loose))
+
+
+def _digest(answers: Any) -> str | None:
+    form = canonical(answers)
+    return None if form is None else sha256(form)
+
+
+# -- which pause a batch addresses --------------------------------------------------------------------------
+
+
+def echoed_generations(entries: Iterable[Entry]) -> set[int]:
+    return {generation for entry in entries for generation in entry.generations}
+
+
+def addresses(
+    pause: Pause | GonePause,
+    entries: Sequence[Entry],
+    parent_run_id: Any,
+    others: Iterable[Pause | GonePause],
+) -> bool:
+    """Whether the batch is *addressed* to that pause: by its ids, and an echo or the interrupted run's id."""
+    if not entries or not {entry.interrupt_id for entry in entries} <= set(pause.ids):
+        return False
+    if pause.generation in echoed_generations(entries):
+        return True
+    return parent_run_id == pause.run_id and all(other.run_id != pause.run_id for other in others)
+
+
+# -- the rows that look at the answers ----------------------------------------------------------------------
+
+
+def answered_twice(entries: Iterable[Entry]) -> list[Problem]:
+    counts = Counter(entry.interrupt_id for entry in entries)
+    return [Problem(Code.DUPLICATE_INTERRUPT_ID, i) for i, count in counts.items() if count > 1]
+
+
+def unknown(entries: Iterable[Entry], ids: Iterable[str]) -> list[Problem]:
+    known = set(ids)
+    return [
+        Problem(Code.UNKNOWN_INTERRUPT_ID, entry.interrupt_id)
+        for entry in entries
+        if entry.interrupt_id not in known
+    ]
+
+
+def unanswered(entries: Iterable[Entry], ids: Iterable[str]) -> list[Problem]:
+    answered = {entry.interrupt_id for entry in entries}
+    return [Problem(Code.PARTIAL_RESUME, i) for i in ids if i not in answered]
+
+
+def misbound(entry: Entry, pause: Pause, interrupt: Interrupt) -> Problem | None:
+    """An echoed binding that is not an object, or is of another run, generation or schema."""
+    expected = {"generation": pause.generation, "interruptedRunId": pause.run_id}
+    schema = response_schema(interrupt)
+    expected_hash = schema_hash(schema) if isinstance(schema, dict) else None
+    for binding in entry.bindings:
+        if not isinstance(binding, dict):
+            return Problem(
+                Code.STALE_BINDING, entry.interrupt_id, "/metadata", "the binding is not an object"
+            )
+        for name, value in (*expected.items(), ("responseSchemaHash", expected_hash)):
+            if name in binding and not _same(binding[name], value):
+                return Problem(Code.STALE_BINDING, entry.interrupt_id, "/metadata", f"the {name} is another")
+    return None
+
+
+def _same(one: Any, other: Any) -> bool:
+    return type(one) is type(other) and bool(one == other)
+
+
+def expired(entries: Iterable[Entry], interrupts: Iterable[Interrupt], now: int) -> list[Problem]:
+    """Resolved entries that came at or after their interrupt's expiry; a cancelled one always goes on."""
+    by_id = {interrupt.id: interrupt for interrupt in interrupts}
+    return [
+        Problem(Code.INTERRUPT_EXPIRED, entry.interrupt_id)
+        for entry in entries
+        if entry.resolved and is_expired(by_id[entry.interrupt_id], now)
+    ]
+
+
+def is_expired(interrupt: Interrupt, now: int) -> bool:
+    expiry = expires_at(interrupt)
+    return expiry is not None and expiry <= now * 1000
+
+
+def expires_at(interrupt: Interrupt) -> int | None:
+    """The interrupt's expiry in microseconds since the epoch; None for never, and for what cannot be read.
+
+    AG-UI leaves the format open and reads an unreadable one as never; an ISO 8601 time without an offset
+    means UTC.
+    """
+    return read_expiry(described(interrupt).get("expiresAt"))
+
+
+def read_expiry(text: Any) -> int | None:
+    if not isinstance(text, str):
+        return None
+    try:
+        at = datetime.fromisoformat(text.upper())
+        return ((at if at.tzinfo else at.replace(tzinfo=UTC)) - _EPOCH) // timedelta(microseconds=1)
+    except (ValueError, OverflowError):
+        return None
+
+
+class Work:
+    """The work budget of one record: no record may hold its partition for long (contract 5)."""
+
+    def __init__(self, budget: int) -> None:
+        self.left = budget
+
+    def spend(self, cost: int, payload: Any) -> bool:
+        self.left -= cost * schemas.weigh(payload)
+        return self.left >= 0
+
+
+def payload_problems(
+    entry: Entry, interrupt: Interrupt, work: Work, *, check_unusable: bool
+) -> list[Problem]:
+    """Where a resolved entry's payload does not fit; an absent payload is checked as null."""
+    if not entry.resolved:
+        return []
+    if interrupt.cancel_only and check_unusable:
+        return [Problem(Code.SCHEMA_REFUSED, interrupt.id, "", "this interrupt can only be cancelled")]
+    payload = None if entry.payload is ABSENT else entry.payload
+    if schemas.unsafe_number(payload):
+        return [_misfit(interrupt, "", "a number is beyond what JavaScript can hold exactly")]
+    schema = response_schema(interrupt)
+    if schema is None or interrupt.cancel_only:
+        return []
+    admission = schemas.admit(schema)
+    if admission.validator is None:  # admitted when it opened, by an older version
+        return [Problem(Code.SCHEMA_REFUSED, interrupt.id, "", "this interrupt can only be cancelled")]
+    if not work.spend(admission.cost, payload):
+        return [_misfit(interrupt, "", "the payloads of this batch take too long to check")]
+    return [_misfit(interrupt, place.pointer, place.message) for place in schemas.misfits(admission, payload)]
+
+
+def _misfit(interrupt: Interrupt, pointer: str, message: str) -> Problem:
+    return Problem(Code.INVALID_PAYLOAD, interrupt.id, pointer, message)
+
+
+def described(interrupt: Interrupt) -> dict[str, Any]:
+    """The descriptor, parsed."""
+    parsed: dict[str, Any] = orjson.loads(bytes(interrupt.descriptor))
+    return parsed
+
+
+def response_schema(interrupt: Interrupt) -> dict[str, Any] | None:
+    schema: dict[str, Any] | None = described(interrupt).get("responseSchema")
+    return schema

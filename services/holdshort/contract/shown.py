@@ -1,0 +1,224 @@
+"""What the client sees (contract 3.2): events of ours, and the agent's own with the gate's bindings."""
+
+from collections.abc import Sequence
+from typing import Any, NamedTuple
+
+import msgspec
+import orjson
+
+from holdshort.contract.canon import own_run_id, schema_hash
+from holdshort.contract.codes import Code
+from holdshort.contract.messages import (
+    CODE,
+    JSON_TYPE,
+    PROTOCOL_VERSION,
+    RUN,
+    Emit,
+    Record,
+    forwarded,
+)
+from holdshort.contract.resume import BINDING, TANSTACK_BINDING, Entry, Problem, described
+from holdshort.contract.state import Interrupt, Pause, Run, ThreadState
+
+EVENTS = "events"
+
+
+def passed(record: Record, run: Run) -> Emit:
+    """The agent's event as it came, under the run that the gate took it for."""
+    headers = (*forwarded(record.headers), (RUN, run.run_id.encode()))
+    return Emit(EVENTS, record.key, record.value, headers)
+
+
+def started(thread: str, run_id: str) -> Emit:
+    event = {
+        "type": "RUN_STARTED",
+        "threadId": thread,
+        "runId": run_id,
+        "protocolVersion": PROTOCOL_VERSION,
+    }
+    return _event(thread, run_id, event)
+
+
+def failed(thread: str, run_id: str, code: Code, metadata: dict[str, Any] | None = None) -> Emit:
+    """A RUN_ERROR of ours; its message says what to do next."""
+    event: dict[str, Any] = {"type": "RUN_ERROR", "message": code.sentence, "code": code}
+    if metadata:
+        event["metadata"] = metadata
+    return _event(thread, run_id, event, code)
+
+
+def finished(thread: str, run_id: str, **members: Any) -> Emit:
+    event = {"type": "RUN_FINISHED", "threadId": thread, "runId": run_id, **members}
+    return _event(thread, run_id, event)
+
+
+def _event(thread: str, run_id: str, event: dict[str, Any], code: Code | None = None) -> Emit:
+    headers: tuple[tuple[str, bytes], ...] = (JSON_TYPE, (RUN, run_id.encode()))
+    if code:
+        headers = (*headers, (CODE, code.encode()))
+    return Emit(EVENTS, thread.encode(), orjson.dumps(event), headers)
+
+
+def framed(thread: str, run_id: str, shown_as_running: bool, *emits: Emit) -> tuple[Emit, ...]:
+    """Events of a run, preceded by a RUN_STARTED of ours if clients do not see it as running."""
+    return emits if shown_as_running else (started(thread, run_id), *emits)
+
+
+def closing(thread: str, record: Record | None, generation: int, outcome: str) -> tuple[Emit, ...]:
+    """A run of ours by which clients forget a pause that went away without the agent's RUN_FINISHED."""
+    place = (record.topic, record.partition, record.offset) if record else ()
+    run_id = own_run_id("closing", thread, generation, *place)
+    return ended(thread, run_id, generation, outcome)
+
+
+def ended(thread: str, run_id: str, generation: int, outcome: str) -> tuple[Emit, ...]:
+    """A run that tells only how things stand: nothing is open."""
+    metadata = {"holdshort": {"generation": generation or None, "outcome": outcome}}
+    return started(thread, run_id), finished(thread, run_id, metadata=metadata)
+
+
+# -- open interrupts ----------------------------------------------------------------------------------------
+
+
+def opened(record: Record, pause: Pause, thread: str) -> Emit:
+    """The agent's own RUN_FINISHED with the bindings of this pause; every other value as it was written."""
+    event: dict[str, Any] = _members(record.value)
+    outcome: dict[str, Any] = {}
+    if bytes(event.get("outcome", b"null")).startswith(b"{"):
+        outcome = _members(event["outcome"])
+    outcome |= {"type": "interrupt", "interrupts": open_interrupts(pause)}
+    event |= {"outcome": outcome}
+    body = orjson.dumps(event, default=_raw)
+    headers = (*forwarded(record.headers), (RUN, pause.run_id.encode()))
+    return Emit(EVENTS, thread.encode(), body, headers)
+
+
+def open_interrupts(pause: Pause) -> list[orjson.Fragment]:
+    """The descriptors as clients see them: as the agent wrote them, and bound."""
+    return [orjson.Fragment(_bound(interrupt, pause)) for interrupt in pause.interrupts]
+
+
+def _bound(interrupt: Interrupt, pause: Pause) -> bytes:
+    members: dict[str, Any] = _members(bytes(interrupt.descriptor))
+    raw = bytes(members.get("metadata", b"null"))
+    if not raw.startswith((b"{", b"null")):
+        return bytes(interrupt.descriptor)  # not AG-UI's metadata: left alone, and so unbound
+    metadata: dict[str, Any] = _members(raw) if raw.startswith(b"{") else {}
+    metadata[BINDING] = _binding(interrupt, pause)
+    if not pause.reserved:
+        metadata[TANSTACK_BINDING] = _tanstack_binding(interrupt, pause, metadata.get(TANSTACK_BINDING))
+    members["metadata"] = metadata
+    return orjson.dumps(members, default=_raw)
+
+
+def _binding(interrupt: Interrupt, pause: Pause) -> dict[str, Any]:
+    binding: dict[str, Any] = {
+        "v": 1,
+        "generation": pause.generation,
+        "interruptedRunId": pause.run_id,
+        "openedAt": pause.opened_at,
+    }
+    return binding | _schema_hash(interrupt)
+
+
+def _tanstack_binding(interrupt: Interrupt, pause: Pause, theirs: Any) -> dict[str, Any]:
+    """TanStack clients leave an unbound interrupt out of their batch, so every one gets a binding."""
+    ours = {"interruptedRunId": pause.run_id, "generation": pause.generation}
+    if theirs is not None and bytes(theirs).startswith(b"{"):
+        return _members(bytes(theirs)) | ours
+    generic = {"v": 1, "kind": "generic", "interruptId": interrupt.id}
+    return generic | ours | _schema_hash(interrupt)
+
+
+def _schema_hash(interrupt: Interrupt) -> dict[str, str]:
+    schema = described(interrupt).get("responseSchema")
+    named = schema_hash(schema) if isinstance(schema, dict) else None
+    return {"responseSchemaHash": named} if named else {}
+
+
+def _members(raw: Any) -> dict[str, Any]:
+    """An object's members, each value as the bytes it was written with."""
+    return dict(msgspec.json.decode(raw, type=dict[str, msgspec.Raw]))
+
+
+def _raw(value: Any) -> orjson.Fragment:
+    if isinstance(value, msgspec.Raw):
+        return orjson.Fragment(bytes(value))
+    raise TypeError(type(value))
+
+
+# -- refusals -----------------------------------------------------------------------------------------------
+
+
+class Caller(NamedTuple):
+    """Who is told: the ids of the input, and what it tried to answer."""
+
+    thread: str
+    run_id: str
+    entries: Sequence[Entry] = ()
+    parent_run_id: Any = None
+
+
+def refusal(
+    state: ThreadState,
+    caller: Caller,
+    code: Code,
+    problems: tuple[Problem, ...] = (),
+    *,
+    retryable: bool = False,
+) -> tuple[Emit, ...]:
+    """RUN_STARTED and RUN_ERROR under the caller's run id; a bare RUN_ERROR names no run."""
+    metadata = _refusal_metadata(state, code, problems, retryable=retryable)
+    if caller.entries:
+        errors = _tanstack_errors(state, caller, code, problems)
+        metadata["tanstack"] = {"interruptErrors": errors}
+    return started(caller.thread, caller.run_id), failed(caller.thread, caller.run_id, code, metadata)
+
+
+def _refusal_metadata(
+    state: ThreadState, code: Code, problems: tuple[Problem, ...], *, retryable: bool
+) -> dict[str, Any]:
+    ours: dict[str, Any] = {
+        "generation": state.generation or None,
+        "retryable": retryable,
+        "problems": [msgspec.to_builtins(problem) for problem in problems],
+        "open": [],
+    }
+    if state.run is not None and state.run.answers is not None and code is Code.THREAD_BUSY:
+        ours["answeredBy"] = state.run.run_id
+    elif state.pause is not None and state.run is None:
+        ours["open"] = open_interrupts(state.pause)
+    return {"holdshort": ours}
+
+
+def _tanstack_errors(
+    state: ThreadState, caller: Caller, code: Code, problems: tuple[Problem, ...]
+) -> list[dict[str, Any]]:
+    """The same in TanStack's closed vocabulary; its client drops a list that names ids it did not send."""
+    sent = list(dict.fromkeys(entry.interrupt_id for entry in caller.entries))
+    common = {
+        "threadId": caller.thread,
+        "interruptedRunId": caller.parent_run_id if isinstance(caller.parent_run_id, str) else None,
+        "generation": state.pause.generation if state.pause else None,
+        "source": "server",
+        "retryable": False,
+    }
+    errors = [
+        common
+        | {
+            "scope": "item",
+            "interruptId": problem.interrupt_id,
+            "code": problem.code.tanstack_item,
+            "path": [part for part in (problem.path or "").split("/") if part],
+            "message": problem.message or problem.code.sentence,
+        }
+        for problem in problems
+        if problem.interrupt_id in sent
+    ]
+    batch = {
+        "scope": "batch",
+        "interruptIds": sent,
+        "code": code.tanstack_batch,
+        "message": code.sentence,
+    }
+    return [*errors, common | batch]

@@ -1,0 +1,173 @@
+"""A gate without Kafka: transcripts of records in, verdicts out, on the very code that the gatekeeper runs.
+
+A transcript is one JSON object a line (contract 8): a record `{topic, at, key, value, headers, partition,
+offset, clock, inputs_end}`, or `{at}` alone, which lets time pass.
+"""
+
+from collections import Counter
+from collections.abc import Iterator
+from datetime import UTC, datetime
+from typing import Any, NamedTuple
+
+import msgspec
+import orjson
+
+from holdshort.contract.inputs import INPUTS, RESUMES
+from holdshort.contract.keys import partition_of
+from holdshort.contract.messages import Emit
+from holdshort.contract.rules import Rules, World
+from holdshort.contract.state import NOTHING, ThreadState
+from holdshort.contract.thread import AGENT_EVENTS, bounded, decide, evolve, fire, next_due
+from holdshort.contract.verdicts import Verdict
+
+
+class MendTranscriptError(ValueError):
+    """A line that is not part of a transcript; the message says what to write instead."""
+
+
+class Line(NamedTuple):
+    """One record of a transcript, as the contract reads records."""
+
+    topic: str
+    partition: int
+    offset: int
+    key: bytes | None
+    value: bytes | None
+    headers: tuple[tuple[str, bytes], ...]
+    timestamp: int
+
+
+class Transcript:
+    """The threads of a transcript, and what is said about each line."""
+
+    def __init__(self, rules: Rules) -> None:
+        self.rules = rules
+        self.threads: dict[bytes | None, ThreadState] = {}
+        self.ends: Counter[tuple[str, int]] = Counter()
+        self.now: dict[tuple[str, int], int] = {}
+        self.last_at = 0
+
+    def play(self, line: dict[str, Any]) -> list[dict[str, Any]]:
+        """What the gate says of one line: one answer a record, and one a fired deadline."""
+        self.last_at = read_time(line.get("at", self.last_at))
+        if "topic" not in line:
+            return list(self._pass_time(self.last_at))
+        record = self._record(line)
+        before = self.threads.get(record.key, NOTHING)
+        verdict = decide(before, record, self._now(record), self._world(record, line), self.rules)
+        after = bounded(evolve(before, verdict.changes), self._inputs_end(record, line))
+        self._keep(record.key, after)
+        return [_answer(verdict, after)]
+
+    def _record(self, line: dict[str, Any]) -> Line:
+        topic = line["topic"]
+        if topic not in (INPUTS, RESUMES) and not str(topic).startswith(AGENT_EVENTS):
+            known = f"{INPUTS}, {RESUMES} or {AGENT_EVENTS}<agent>"
+            raise MendTranscriptError(f"topic must be {known}, not {topic!r}")
+        value = _value(line.get("value"))
+        key = _key(line)
+        partition = line.get("partition")
+        if partition is None:
+            partition = partition_of(key or b"", self.rules.partitions)
+        offset = line.get("offset", self.ends[topic, partition])
+        self.ends[topic, partition] = max(self.ends[topic, partition], offset + 1)
+        headers = tuple((name, str(text).encode()) for name, text in line.get("headers", {}).items())
+        return Line(topic, partition, offset, key, value, headers, self.last_at)
+
+    def _now(self, record: Line) -> int:
+        place = (record.topic, record.partition)
+        self.now[place] = max(record.timestamp, self.now.get(place, 0))
+        return self.now[place]
+
+    def _world(self, record: Line, line: dict[str, Any]) -> World:
+        agent = record.topic.removeprefix(AGENT_EVENTS)
+        others = [
+            state.pause
+            for key, state in self.threads.items()
+            if key != record.key and state.pause and state.pause.agent == agent and not state.pause.sealed
+        ]
+        return World(
+            clock=read_time(line.get("clock", record.timestamp)),
+            open_pauses=len(others),
+            open_bytes=sum(pause.size for pause in others),
+        )
+
+    def _inputs_end(self, record: Line, line: dict[str, Any]) -> int:
+        end: int = line.get("inputs_end", self.ends[INPUTS, record.partition])
+        return end
+
+    def _keep(self, key: bytes | None, state: ThreadState) -> None:
+        if state.empty:
+            self.threads.pop(key, None)
+        else:
+            self.threads[key] = state
+
+    def _pass_time(self, until: int) -> Iterator[dict[str, Any]]:
+        while True:
+            dues = [(due, key) for key, state in self.threads.items() if (due := next_due(state, self.rules))]
+            if not dues or min(dues)[0].at > until:
+                return
+            due, key = min(dues)
+            before = self.threads[key]
+            verdict = fire(before, due, (key or b"").decode(), self.rules)
+            after = evolve(before, verdict.changes)
+            self._keep(key, after)
+            if due.kind != "memory":
+                yield _answer(verdict, after)
+
+
+def _answer(verdict: Verdict, after: ThreadState) -> dict[str, Any]:
+    pause = after.pause
+    return {
+        "verdict": verdict.kind,
+        "code": verdict.code,
+        "problems": [msgspec.to_builtins(problem) for problem in verdict.problems],
+        "generation": pause.generation if pause else None,
+        "status": pause.status if pause else None,
+        "open": list(pause.ids) if pause and pause.status == "open" else [],
+        "settled": verdict.settled,
+        "superseded": verdict.superseded,
+        "emits": [_emitted(emit) for emit in verdict.emits],
+    }
+
+
+def _emitted(emit: Emit) -> dict[str, Any]:
+    return {
+        "topic": emit.topic,
+        "key": None if emit.key is None else emit.key.decode(errors="replace"),
+        "value": _readable(emit.value),
+        "headers": {name: value.decode(errors="replace") for name, value in emit.headers},
+    }
+
+
+def _readable(value: bytes | None) -> Any:
+    if value is None:
+        return None
+    try:
+        return orjson.loads(value)
+    except orjson.JSONDecodeError:
+        return value.decode(errors="replace")
+
+
+def _value(value: Any) -> bytes | None:
+    """A string stands for raw bytes, so that a transcript can hold what is not JSON."""
+    if value is None:
+        return None
+    return value.encode(errors="surrogatepass") if isinstance(value, str) else orjson.dumps(value)
+
+
+def _key(line: dict[str, Any]) -> bytes | None:
+    value = line.get("value")
+    key = line.get("key", value.get("threadId") if isinstance(value, dict) else None)
+    return key.encode(errors="surrogatepass") if isinstance(key, str) else None
+
+
+def read_time(value: Any) -> int:
+    """Milliseconds since the epoch, from those or from RFC 3339."""
+    if isinstance(value, int) and not isinstance(value, bool):
+        return value
+    try:
+        at = datetime.fromisoformat(value)
+    except (TypeError, ValueError):
+        raise MendTranscriptError(f"a time is RFC 3339 or epoch milliseconds, not {value!r}") from None
+    return round((at if at.tzinfo else at.replace(tzinfo=UTC)).timestamp() * 1000)
