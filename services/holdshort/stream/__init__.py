@@ -1,1 +1,1 @@
-"""A small exactly-once stream engine on Kafka: records in, records out, keyed state, one transaction a batch."""
+"""A small exactly-once stream engine on Kafka: one transaction a batch."""

@@ -1,0 +1,137 @@
+"""What a lane knows when it begins: state and positions out of the log, checked against each other.
+
+Every check here is one loss or doubling that would otherwise pass unseen; each ends in Halt, with the
+command by which an operator accepts it.
+"""
+
+from collections.abc import Mapping
+from typing import Generic, TypeVar
+
+from holdshort.stream.changelog import Changelog
+from holdshort.stream.decider import Decider
+from holdshort.stream.engine_settings import EngineSettings
+from holdshort.stream.errors import Halt
+from holdshort.stream.lane import Lane
+from holdshort.stream.ports import Log
+from holdshort.stream.positions import Positions
+from holdshort.stream.records import Record
+from holdshort.stream.store import Store
+
+S = TypeVar("S")
+
+
+class Restore(Generic[S]):
+    """One restore of one lane."""
+
+    def __init__(
+        self, number: int, settings: EngineSettings, log: Log, changelog: Changelog, decider: Decider[S]
+    ) -> None:
+        self.number = number
+        self.settings = settings
+        self._log = log
+        self._changelog = changelog
+        self._decider = decider
+
+    async def lane(self) -> Lane[S]:
+        """Raises Halt where going on would lose or double something, Retry for passing trouble."""
+        decider, settings = self._decider, self.settings
+        ends = await self._changelog.read(self._log, settings, self.number, decider.state)
+        positions = self._changelog.positions
+        topics = await self._topic_ids()
+        self._check(positions, ends, topics)
+        stores = {partition: self._store(partition) for partition in settings.partitions_of(self.number)}
+        decider.notes = {int(p): note for p, note in positions.notes.items()} if positions else {}
+        lane = Lane(
+            number=self.number,
+            settings=settings,
+            decider=decider,
+            stores=stores,
+            ends=ends,
+            topics=topics,
+            start={},
+            changelog=self._changelog,
+        )
+        await self._load_tables(lane)
+        await self._seek(lane)
+        return lane
+
+    async def _topic_ids(self) -> Mapping[str, str]:
+        decider = self._decider
+        topics = {decider.state, self.settings.positions, *decider.tables, *_topics(decider)}
+        ids = await self._log.topic_ids(topics)
+        if missing := topics - ids.keys():
+            raise Halt(f"no such topic: {', '.join(sorted(missing))}", "holdshort topics apply")
+        return ids
+
+    def _check(self, positions: Positions | None, ends: Mapping[int, int], topics: Mapping[str, str]) -> None:
+        """State and positions belong together, and to this cluster and this configuration."""
+        accept = f"holdshort lanes accept-loss {self.settings.app} {self.number}"
+        if positions is None:
+            if self._changelog.seen:
+                raise Halt(f"{self._decider.state} holds records, but the positions are missing", accept)
+            return
+        shape = (positions.partitions, positions.lanes)
+        if shape != (self.settings.partitions, self.settings.lanes):
+            raise Halt(
+                f"the lane was made for {shape[0]} partitions in {shape[1]} lanes, "
+                f"not {self.settings.partitions} in {self.settings.lanes}"
+            )
+        for topic, id_ in topics.items():
+            if positions.topics.get(topic, id_) != id_:
+                raise Halt(f"{topic} is not the topic it was: it was deleted and made again", accept)
+        for partition, end in ends.items():
+            if end < (known := positions.changelog.get(str(partition), 0)):
+                raise Halt(f"{self._decider.state}/{partition} ends at {end}, before {known}", accept)
+
+    def _store(self, partition: int) -> Store[S]:
+        decider = self._decider
+        store: Store[S] = Store(
+            self._changelog.values[partition],
+            decider.decode,
+            decider.due,
+            lambda before, after: decider.changed(partition, before, after),
+        )
+        for key, value in store.values.items():
+            if (due := decider.loaded(partition, key, value)) is not None:
+                store.deadlines.add(key, due)
+        return store
+
+    async def _load_tables(self, lane: Lane[S]) -> None:
+        """Tables as they are now: the latest record of every key, and a tombstone for keys only we know."""
+        where = list(lane.tables())
+        ends = await self._log.ends(where, committed=True)
+        latest: dict[tuple[str, int, bytes], Record] = {}
+        for one in where:
+            async for records in self._log.scan(one, 0, ends[one]):
+                for record in records:
+                    if record.key is not None:
+                        latest[one.topic, one.partition, record.key] = record
+            lane.start[one] = ends[one]
+            for key in lane.stores[one.partition].values:
+                if (one.topic, one.partition, key) not in latest:
+                    gone = Record(one.topic, one.partition, -1, key, None, (), 0)
+                    latest[one.topic, one.partition, key] = gone
+        lane.tabled = list(latest.values())
+
+    async def _seek(self, lane: Lane[S]) -> None:
+        """Inputs at their stored positions; a topic never read before starts at its beginning."""
+        positions, where = self._changelog.positions, set(lane.logs())
+        beginnings = await self._log.beginnings(where)
+        ends = await self._log.ends(where, committed=False)
+        for one in where:
+            known = positions.reached(one) if positions else None
+            if known is None:
+                lane.start[one] = beginnings[one]
+                continue
+            if not beginnings[one] <= known.offset <= ends[one]:
+                raise Halt(
+                    f"{one.topic}/{one.partition} was read up to {known.offset}, "
+                    f"but now goes from {beginnings[one]} to {ends[one]}",
+                    f"holdshort lanes accept-loss {self.settings.app} {self.number}",
+                )
+            lane.start[one] = known.offset
+            lane.times[one] = known.now
+
+
+def _topics(decider: Decider[S]) -> set[str]:
+    return {topic for rank in decider.ranks for topic in rank}

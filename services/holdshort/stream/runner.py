@@ -1,0 +1,180 @@
+"""The lanes of one process: assignments to tasks, handover, shutdown, health.
+
+The group decides who should own a lane, the epoch of the lane's producer decides who does. So a task goes on
+through every rebalance until its lane is given to somebody else, and being late or wrong here costs time,
+never a record.
+"""
+
+import asyncio
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any, Final, Generic, TypeVar
+
+from holdshort.stream.decider import Decider
+from holdshort.stream.engine_settings import EngineSettings
+from holdshort.stream.errors import Fenced
+from holdshort.stream.lifecycle import State
+from holdshort.stream.ports import Clock, Kafka, Membership
+from holdshort.stream.task import Task
+from holdshort.telemetry.logs import Event, logger
+from holdshort.telemetry.metrics import EngineMetrics
+
+S = TypeVar("S")
+
+STILL_OURS_S: Final = 7.0  # longer than a session: by then the group has dropped a stale owner
+BEAT_S: Final = 1.0
+
+
+@dataclass(frozen=True, slots=True)
+class LaneHealth:
+    """One lane of this process, as `/readyz` shows it."""
+
+    lane: int
+    state: str
+    restored: int
+    remaining: int
+    halted: str | None
+    command: str | None
+
+
+class Runner(Generic[S]):
+    """Runs the lanes that the group assigns to this process, each in a task of its own."""
+
+    def __init__(
+        self,
+        settings: EngineSettings,
+        kafka: Kafka,
+        new_decider: Callable[[int], Decider[S]],
+        clock: Clock,
+        metrics: EngineMetrics,
+    ) -> None:
+        self.settings = settings
+        self.tasks: dict[int, Task[S]] = {}
+        self.last_beat = clock.monotonic()
+        self.assigned: frozenset[int] | None = None
+        self._kafka = kafka
+        self._new_decider = new_decider
+        self._clock = clock
+        self._metrics = metrics
+        self._log = logger().bind(service=settings.app)
+        self._running: dict[int, asyncio.Task[None]] = {}
+        self._ended: asyncio.Event = asyncio.Event()
+        self._stopping = asyncio.Event()
+        self._membership: Membership | None = None
+        self._fatal: BaseException | None = None
+
+    async def run(self) -> None:
+        """Share the lanes until `stop`. Raises Fatal, or whatever defect ended a task."""
+        self._membership = await self._kafka.join(
+            self.settings.app, self.settings.positions, self._on_assigned
+        )
+        try:
+            while not self._stopping.is_set() and self._fatal is None:
+                await self._beat()
+        finally:
+            await self._leave()
+        if self._fatal is not None:
+            raise self._fatal
+
+    def stop(self) -> None:
+        """Take nothing more, finish what is in hand, leave the group."""
+        self._stopping.set()
+        self._ended.set()
+
+    async def _beat(self) -> None:
+        self.last_beat = self._clock.monotonic()
+        if self._membership is not None:
+            self._membership.check()
+        try:
+            async with asyncio.timeout(BEAT_S):
+                await self._ended.wait()
+        except TimeoutError:
+            return
+        self._ended.clear()
+
+    async def _leave(self) -> None:
+        """Leave the group only when nothing is in flight: others then take over without waiting."""
+        for task in self.tasks.values():
+            task.stop()
+        await asyncio.gather(*self._running.values(), return_exceptions=True)
+        if self._membership is not None:
+            await self._membership.leave()
+
+    # -- assignments ---------------------------------------------------------------------------------------
+
+    def _on_assigned(self, lanes: frozenset[int]) -> None:
+        """The lanes that are ours from here on. Nothing slow in here: the group hears nothing meanwhile."""
+        self._metrics.rebalanced()
+        self._log.info(Event.LANES_ASSIGNED, lanes=sorted(lanes))
+        self.assigned = lanes
+        for number in self.tasks.keys() - lanes:
+            self.tasks[number].stop()
+        for number in lanes:
+            running = self._running.get(number)
+            if running is None or running.done():
+                self._start(number)
+
+    def _start(self, number: int) -> None:
+        task = Task(
+            number,
+            self.settings,
+            self._kafka,
+            lambda: self._new_decider(number),
+            self._clock,
+            self._metrics,
+        )
+        self.tasks[number] = task
+        running = self._running[number] = asyncio.create_task(self._run(number, task))
+        running.add_done_callback(lambda _: self._ended.set())
+
+    async def _run(self, number: int, task: Task[S]) -> None:
+        """Run one task to its end; then, if the lane is ours (again), another."""
+        try:
+            await task.run()
+        except Fenced:
+            self._metrics.fenced()
+            self._log.warning(Event.LANE_FENCED, lane=number)
+            await self._wait_for_assignment(number)
+        except BaseException as fatal:
+            self._fatal = fatal
+            raise
+        self._log.info(Event.LANE_CLOSED, lane=number)
+        if self._wanted(number):
+            self._start(number)
+        else:
+            self.tasks.pop(number, None)
+
+    def _wanted(self, number: int) -> bool:
+        return not self._stopping.is_set() and self.assigned is not None and number in self.assigned
+
+    async def _wait_for_assignment(self, number: int) -> None:
+        """Fenced: somebody else owns the lane. If the group still says we do, a stale owner came late; it
+        loses its membership within a session, and then the lane is ours to take again.
+        """
+        until = self._clock.monotonic() + STILL_OURS_S
+        while self._wanted(number) and self._clock.monotonic() < until:
+            await self._clock.sleep(0.1)
+
+    # -- health --------------------------------------------------------------------------------------------
+
+    @property
+    def ready(self) -> bool:
+        """Everything assigned is restored and runs."""
+        if self.assigned is None or self._stopping.is_set() or self.assigned - self.tasks.keys():
+            return False
+        return all(task.state is State.RUNNING for task in self.tasks.values())
+
+    def health(self) -> list[LaneHealth]:
+        return [_health(task) for _, task in sorted(self.tasks.items())]
+
+
+def _health(task: Task[Any]) -> LaneHealth:
+    restored = sum(len(values) for values in list(task.changelog.values.values()))
+    return LaneHealth(
+        lane=task.number,
+        state=task.state.value,
+        restored=restored,
+        remaining=task.changelog.remaining,
+        halted=task.halt.reason if task.halt else None,
+        command=task.halt.command if task.halt else None,
+    )

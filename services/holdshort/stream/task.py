@@ -1,0 +1,216 @@
+"""One lane: fence, restore, seek, process. The order that makes it exactly-once is in `Task._own`.
+
+Nothing here guesses. Whatever goes wrong, in any way, the producer and what is uncommitted are dropped and
+the lane begins again with a fence: the log alone says whether a transaction happened.
+"""
+
+import asyncio
+import traceback
+from collections.abc import Awaitable, Callable, Iterator, Sequence
+from typing import Final, Generic, TypeVar
+
+from holdshort.stream.batch import Batch
+from holdshort.stream.changelog import Changelog
+from holdshort.stream.decider import Decider
+from holdshort.stream.engine_settings import EngineSettings
+from holdshort.stream.errors import Halt, Retry, StreamError
+from holdshort.stream.lane import Lane
+from holdshort.stream.lifecycle import State
+from holdshort.stream.ports import Clock, Inputs, Kafka, Transactions
+from holdshort.stream.records import Record
+from holdshort.stream.restore import Restore
+from holdshort.telemetry.logs import Event, logger
+from holdshort.telemetry.metrics import EngineMetrics
+
+S = TypeVar("S")
+T = TypeVar("T")
+
+IDLE_S: Final = 0.5  # an idle lane looks at its deadlines so often
+BACKOFF_S: Final = (0.0, 0.1, 0.5, 1.0, 2.0, 5.0)
+
+
+class Task(Generic[S]):
+    """The processing of one lane by this process, for as long as it owns it."""
+
+    def __init__(
+        self,
+        number: int,
+        settings: EngineSettings,
+        kafka: Kafka,
+        new_decider: Callable[[], Decider[S]],
+        clock: Clock,
+        metrics: EngineMetrics,
+    ) -> None:
+        self.number = number
+        self.state = State.CREATED
+        self.lane: Lane[S] | None = None
+        self.halt: Halt | None = None
+        self.changelog = Changelog()
+        self.last_turn = clock.monotonic()
+        self._settings = settings
+        self._kafka = kafka
+        self._new_decider = new_decider
+        self._clock = clock
+        self._metrics = metrics
+        self._log = logger().bind(service=settings.app, lane=number)
+        self._stopping = asyncio.Event()
+        self._transactions: Transactions | None = None
+        self._inputs: Inputs | None = None
+        self._backlog: list[Record] = []
+        self._failures = 0
+
+    # -- life ----------------------------------------------------------------------------------------------
+
+    def stop(self) -> None:
+        """Finish the batch in hand and let go of the lane; `run` then returns."""
+        self._stopping.set()
+
+    async def run(self) -> None:
+        """Own the lane until it is stopped; halted, wait there for a human. Raises Fenced and Fatal."""
+        try:
+            while not self._stopping.is_set():
+                await self._live()
+        except Halt as halt:
+            self._halted(halt)
+            await self._stopping.wait()
+        finally:
+            await self._let_go()
+            self._become(State.CLOSED)
+
+    async def _live(self) -> None:
+        """One life of the lane, from fence to trouble."""
+        try:
+            await self._own()
+        except Retry as trouble:
+            delay = BACKOFF_S[min(self._failures, len(BACKOFF_S) - 1)]
+            self._failures += 1
+            self._metrics.retried()
+            self._log.warning(Event.LANE_RETRIES, error=str(trouble), delay=delay)
+            await self._let_go()
+            await self._clock.sleep(delay)
+        except (StreamError, asyncio.CancelledError):
+            raise
+        except Exception as defect:
+            # A decider never raises. Where one does, the next life would only meet the same record again.
+            raise Halt(f"a defect in the program: {_where(defect)}") from defect
+
+    def _halted(self, halt: Halt) -> None:
+        self.halt = halt
+        self._become(State.HALTED)
+        defect = halt.__cause__
+        self._log.error(
+            Event.LANE_HALTED,
+            reason=halt.reason,
+            command=halt.command,
+            trace=traceback.format_tb(defect.__traceback__) if defect else None,
+        )
+
+    async def _let_go(self) -> None:
+        """Drop producer, reader and backlog; what the changelog said so far is kept for the next restore."""
+        transactions, self._transactions = self._transactions, None
+        inputs, self._inputs = self._inputs, None
+        self._backlog = []
+        if transactions is not None:
+            await transactions.discard()
+        if inputs is not None:
+            await inputs.close()
+
+    def _become(self, state: State) -> None:
+        assert self.state.can_become(state), f"{self.state} -> {state}"
+        self.state = state
+        self._metrics.lane_is(self.number, state.value)
+
+    # -- the order that makes it safe ----------------------------------------------------------------------
+
+    async def _own(self) -> None:
+        """Own the lane (engine 2). Step 1, that the group has assigned it, is runner.py's.
+
+        Rejected: reading offsets or state before the fence (the old owner may still commit); group offsets
+        (aiokafka takes a coordinator that is loading for "none committed"); aborting, or using a producer
+        again after an error (a late EndTxn of the old transaction would end the next one).
+        """
+        # 2. Fence: from here on nothing of an older owner becomes visible.
+        self._become(State.FENCING)
+        self._transactions = await self._kafka.fence(self._settings.transactional_id(self.number))
+        # 3. Restore state and positions, up to the high watermark.
+        self._become(State.RESTORING)
+        restore = Restore(self.number, self._settings, self._kafka.log, self.changelog, self._new_decider())
+        with self._metrics.restoring():
+            lane = self.lane = await restore.lane()
+        # 4. Seek the inputs to the restored positions.
+        self._inputs = await self._kafka.read(lane.start, [lane.decider.tables, *lane.decider.ranks])
+        self._become(State.RUNNING)
+        self._log.info(Event.LANE_RUNS, entries=sum(len(store.values) for store in lane.stores.values()))
+        # 5. Process: take what has arrived, decide, commit it as one transaction; until something goes wrong.
+        for some in _chunks(lane.tabled, self._settings.share):
+            await self._process(lane, self._transactions, self._inputs, some)
+        while not self._stopping.is_set():
+            records = await self._take(lane, self._inputs)
+            await self._process(lane, self._transactions, self._inputs, records)
+            self.last_turn = self._clock.monotonic()
+        # 6. Anything went wrong: `_live` discards everything and begins again at 2.
+
+    async def _process(
+        self, lane: Lane[S], transactions: Transactions, inputs: Inputs, records: Sequence[Record]
+    ) -> None:
+        batch = Batch(lane, self._kafka.log, self._clock)
+        try:
+            await batch.decide(records)
+            await batch.fire(inputs, self._backlog)
+            if batch.empty:
+                return
+            writes = await batch.seal()
+            with self._metrics.committing(batch.records):
+                bases = await self._before_deadline(transactions.commit(writes))
+        except BaseException:
+            batch.roll_back()
+            raise
+        batch.committed(bases)
+        self._failures = 0
+
+    async def _before_deadline(self, commit: Awaitable[T]) -> T:
+        try:
+            async with asyncio.timeout(self._settings.commit_deadline):
+                return await commit
+        except TimeoutError:
+            raise Retry("a transaction took too long") from None
+
+    # -- taking --------------------------------------------------------------------------------------------
+
+    async def _take(self, lane: Lane[S], inputs: Inputs) -> list[Record]:
+        records, self._backlog = self._backlog, []
+        if not records:
+            records = await inputs.take(self._settings.share, self._patience(lane))
+        if lane.decider.tables and any(record.topic not in lane.decider.tables for record in records):
+            records = await self._behind_tables(lane, inputs, records)
+        return records
+
+    def _patience(self, lane: Lane[S]) -> float:
+        """How long to wait for records, in s: not beyond the next deadline, and never for long."""
+        nexts = [at for store in lane.stores.values() if (at := store.deadlines.next_at()) is not None]
+        if not nexts:
+            return IDLE_S
+        left = (min(nexts) + self._settings.grace_ms - self._clock.now()) / 1000
+        return min(IDLE_S, max(0.0, left))
+
+    async def _behind_tables(self, lane: Lane[S], inputs: Inputs, records: list[Record]) -> list[Record]:
+        """What the tables hold by now goes first: these records' authors may have read it (engine 4)."""
+        ends = await self._kafka.log.ends(list(lane.tables()), committed=True)
+        limit = self._clock.monotonic() + self._settings.catch_up_deadline
+        while any(inputs.position(where) < end for where, end in ends.items()):
+            if self._clock.monotonic() > limit:
+                raise Retry("a table could not be read to its end in time")
+            for record in await inputs.take(self._settings.share, IDLE_S):
+                (records if record.topic in lane.decider.tables else self._backlog).append(record)
+        return sorted(records, key=lambda record: record.topic not in lane.decider.tables)
+
+
+def _chunks(records: list[Record], size: int) -> Iterator[list[Record]]:
+    for start in range(0, len(records), size):
+        yield records[start : start + size]
+
+
+def _where(defect: Exception) -> str:
+    """Kind and place of a defect; its text may hold what a user wrote."""
+    frame = traceback.extract_tb(defect.__traceback__)[-1]
+    return f"{type(defect).__name__} at {frame.filename.rpartition('/')[2]}:{frame.lineno}"
