@@ -234,7 +234,7 @@ SETTINGS = EngineSettings(app="app", partitions=PARTITIONS, lanes=LANES, grace_m
 
 
 def runner_of(world: World, settings: EngineSettings = SETTINGS) -> Runner[Count]:
-    metrics = EngineMetrics("app", LANES, CollectorRegistry())
+    metrics = EngineMetrics("app", CollectorRegistry())
     return Runner(settings, world.process(), lambda _: Counter(), world.clock, metrics)
 
 

@@ -19,12 +19,12 @@ class AgentRules(msgspec.Struct, frozen=True, kw_only=True):
 
     `foreign_run_ids`: it writes run ids of its own, so only the admission echo names its runs.
     `legacy_interrupts`: it pauses by CUSTOM `on_interrupt` and a plain RUN_FINISHED (contract 2).
-    `resume`: whether it replays from messages or restores a checkpoint of its own (router 4).
+    `resume`: whether it is known to replay from messages, or to restore a checkpoint of its own (router 4).
     """
 
     foreign_run_ids: bool = False
     legacy_interrupts: bool = False
-    resume: Literal["replay", "restore"] = "replay"
+    resume: Literal["replay", "restore"] | None = None
 
 
 class Limits(msgspec.Struct, frozen=True, kw_only=True):

@@ -4,6 +4,7 @@ A transcript is one JSON object a line (contract 8): a record `{topic, at, key, 
 offset, clock, inputs_end}`, or `{at}` alone, which lets time pass.
 """
 
+import json
 from collections import Counter
 from collections.abc import Iterator
 from datetime import UTC, datetime
@@ -144,16 +145,20 @@ def _readable(value: bytes | None) -> Any:
     if value is None:
         return None
     try:
-        return orjson.loads(value)
-    except orjson.JSONDecodeError:
+        parsed = orjson.loads(value)
+        orjson.dumps([[[parsed]]])  # as deep as it stands in the line that is printed
+    except (orjson.JSONDecodeError, orjson.JSONEncodeError):
         return value.decode(errors="replace")
+    return parsed
 
 
 def _value(value: Any) -> bytes | None:
     """A string stands for raw bytes, so that a transcript can hold what is not JSON."""
     if value is None:
         return None
-    return value.encode(errors="surrogatepass") if isinstance(value, str) else orjson.dumps(value)
+    if isinstance(value, str):
+        return value.encode(errors="surrogatepass")
+    return json.dumps(value, ensure_ascii=False, separators=(",", ":")).encode(errors="surrogatepass")
 
 
 def _key(line: dict[str, Any]) -> bytes | None:

@@ -194,7 +194,7 @@ class MemoryKafka:
         self.broker = broker
         self.log = MemoryLog(self)
 
-    async def at(self, step: str) -> None:  # noqa: ARG002 - for those who override it
+    async def at(self, step: str) -> None:
         """A step is about to be taken; a place for other tasks to run."""
         await asyncio.sleep(0)
 

@@ -47,6 +47,7 @@ class Runner(Generic[S]):
         new_decider: Callable[[int], Decider[S]],
         clock: Clock,
         metrics: EngineMetrics,
+        observe: Callable[[Decider[S]], None] = lambda _: None,
     ) -> None:
         self.settings = settings
         self.tasks: dict[int, Task[S]] = {}
@@ -56,6 +57,7 @@ class Runner(Generic[S]):
         self._new_decider = new_decider
         self._clock = clock
         self._metrics = metrics
+        self._observe = observe
         self._log = logger().bind(service=settings.app)
         self._running: dict[int, asyncio.Task[None]] = {}
         self._ended: asyncio.Event = asyncio.Event()
@@ -122,6 +124,7 @@ class Runner(Generic[S]):
             lambda: self._new_decider(number),
             self._clock,
             self._metrics,
+            self._observe,
         )
         self.tasks[number] = task
         running = self._running[number] = asyncio.create_task(self._run(number, task))

@@ -16,7 +16,7 @@ from holdshort.stream.engine_settings import EngineSettings
 from holdshort.stream.errors import Halt, Retry, StreamError
 from holdshort.stream.lane import Lane
 from holdshort.stream.lifecycle import State
-from holdshort.stream.ports import Clock, Inputs, Kafka, Transactions
+from holdshort.stream.ports import Clock, Inputs, Kafka, Positions, Transactions
 from holdshort.stream.records import Record
 from holdshort.stream.restore import Restore
 from holdshort.telemetry.logs import Event, logger
@@ -40,6 +40,7 @@ class Task(Generic[S]):
         new_decider: Callable[[], Decider[S]],
         clock: Clock,
         metrics: EngineMetrics,
+        observe: Callable[[Decider[S]], None],
     ) -> None:
         self.number = number
         self.state = State.CREATED
@@ -52,6 +53,7 @@ class Task(Generic[S]):
         self._new_decider = new_decider
         self._clock = clock
         self._metrics = metrics
+        self._observe = observe
         self._log = logger().bind(service=settings.app, lane=number)
         self._stopping = asyncio.Event()
         self._transactions: Transactions | None = None
@@ -120,6 +122,11 @@ class Task(Generic[S]):
         self.state = state
         self._metrics.lane_is(self.number, state.value)
 
+    def lag(self) -> Positions:
+        """How many offsets each input partition is behind its end as last heard of."""
+        inputs = self._inputs
+        return inputs.lag() if inputs is not None else {}
+
     # -- the order that makes it safe ----------------------------------------------------------------------
 
     async def _own(self) -> None:
@@ -166,6 +173,7 @@ class Task(Generic[S]):
             batch.roll_back()
             raise
         batch.committed(bases)
+        self._observe(lane.decider)
         self._failures = 0
 
     async def _before_deadline(self, commit: Awaitable[T]) -> T:

@@ -28,6 +28,10 @@ class Topic(NamedTuple):
     append_time: bool = False
     max_message: int = MAX_MESSAGE
 
+    @property
+    def users(self) -> tuple[str, ...]:
+        return (*self.writers, *self.readers)
+
     def config(self) -> dict[str, str]:
         """The settings that Kafka must have for it."""
         config = {

@@ -32,7 +32,7 @@ class Event(StrEnum):
     RUN_LOST = "run_lost"
     DECISION_JUDGED = "decision_judged"
     BATCH_FORWARDED = "batch_forwarded"
-    BATCH_WAITS = "batch_waits"
+    BATCH_HELD = "batch_held"
     AGENT_RUN_STARTED = "agent_run_started"
     AGENT_RUN_FAILED = "agent_run_failed"
     AGENT_RUN_SKIPPED = "agent_run_skipped"

@@ -1,0 +1,52 @@
+"""`holdshort config check|show|schema`: the configuration file and the environment, before they are used."""
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+app = typer.Typer(help="Check and show the configuration.", no_args_is_help=True)
+
+
+@app.command()
+def check(
+    file: Annotated[Path | None, typer.Argument(help="The YAML file; HOLDSHORT_CONFIG by default.")] = None,
+) -> None:
+    """Say what is wrong with the configuration, line by line. Exit 2 if anything is."""
+    from holdshort.settings import MendSettingsError, load_config, load_settings  # noqa: PLC0415 - heavy
+
+    if file is None:
+        settings = load_settings()[1]
+        if settings.config is None:
+            raise MendSettingsError("nothing to check: name a file, or set HOLDSHORT_CONFIG")
+        file = settings.config
+    config = load_config(file)
+    typer.echo(
+        f"{file}: fine: {len(config.agents)} agents, {len(config.teams)} teams, {len(config.routes)} routes"
+    )
+
+
+@app.command()
+def show() -> None:
+    """Print the configuration in effect, secrets masked, as JSON."""
+    import orjson  # noqa: PLC0415 - only here
+
+    from holdshort.settings import load_settings  # noqa: PLC0415 - heavy
+
+    kafka, settings, config = load_settings()
+    effective = {
+        "kafka": kafka.model_dump(mode="json"),
+        "holdshort": settings.model_dump(mode="json"),
+        "config": config.model_dump(mode="json"),
+    }
+    typer.echo(orjson.dumps(effective, option=orjson.OPT_INDENT_2))
+
+
+@app.command()
+def schema() -> None:
+    """Print the JSON Schema of the configuration file, for editors."""
+    import orjson  # noqa: PLC0415 - only here
+
+    from holdshort.settings import Config  # noqa: PLC0415 - heavy
+
+    typer.echo(orjson.dumps(Config.model_json_schema(), option=orjson.OPT_INDENT_2))

@@ -1,0 +1,5 @@
+"""`holdshort demo`."""
+
+
+def demo() -> None:
+    """Placeholder while the router is being written."""

@@ -1,0 +1,231 @@
+"""The gate on the engine: a thread's records judged by the contract, its state in `pending`. Pure."""
+
+from collections import Counter
+from collections.abc import Collection, Iterator, Sequence
+from typing import Final, NamedTuple
+
+from holdshort.contract import thread
+from holdshort.contract.audit import Chain
+from holdshort.contract.codes import Code
+from holdshort.contract.inputs import INPUTS, RESUMES
+from holdshort.contract.messages import Emit
+from holdshort.contract.pending import (
+    HeadPause,
+    UpgradeFirstError,
+    decode_head,
+    decode_pending,
+    encode_pending,
+)
+from holdshort.contract.routes import CLIENT
+from holdshort.contract.rules import Rules, World
+from holdshort.contract.state import NOTHING, Pause, ThreadState
+from holdshort.contract.verdicts import Kind, Verdict
+from holdshort.stream.decider import Context, Step
+from holdshort.stream.errors import Halt
+from holdshort.stream.records import Record
+
+PENDING: Final = "pending"
+QUIET: Final = frozenset({Kind.PASSED, Kind.IGNORED})
+AGE_GRAIN_S: Final = 10
+
+
+class Told(NamedTuple):
+    """One judgement as logs and metrics want it: ids, codes and places, never content.
+
+    `teams` has one for each interrupt of the pause.
+    """
+
+    kind: Kind
+    code: Code | None
+    thread: str
+    run_id: str | None
+    generation: int | None
+    agent: str | None
+    teams: tuple[str, ...]
+    topic: str
+    partition: int
+    offset: int
+
+
+class Tally:
+    """What is open in a lane: pauses and bytes by partition and agent, interrupts by team and age.
+
+    Ages are counted in grains of ten seconds, so that the oldest is known without a list of all.
+    """
+
+    def __init__(self) -> None:
+        self.pauses: Counter[tuple[int, str]] = Counter()
+        self.bytes: Counter[tuple[int, str]] = Counter()
+        self.teams: dict[str, Counter[int]] = {}
+
+    def count(self, partition: int, pause: Pause | HeadPause | None, sign: int) -> None:
+        if pause is None or pause.sealed:
+            return
+        size = sum(len(bytes(interrupt.descriptor)) for interrupt in pause.interrupts)
+        self.pauses[partition, pause.agent] += sign
+        self.bytes[partition, pause.agent] += sign * size
+        grain = pause.opened_at // 1000 // AGE_GRAIN_S
+        for interrupt in pause.interrupts:
+            ages = self.teams.setdefault(interrupt.team or CLIENT, Counter())
+            ages[grain] += sign
+            if not ages[grain]:
+                del ages[grain]
+
+    def open_interrupts(self) -> Iterator[tuple[str, int, int]]:
+        """Team, open interrupts, and when the oldest opened (seconds since the epoch, 0 if there is none)."""
+        for team, ages in list(self.teams.items()):
+            yield team, ages.total(), min(ages, default=0) * AGE_GRAIN_S
+
+
+class Gate:
+    """stream.decider.Decider for one lane of the gatekeeper."""
+
+    state = PENDING
+    tables: Collection[str] = ()
+
+    def __init__(self, rules: Rules) -> None:
+        self.rules = rules
+        self.ranks: Sequence[Collection[str]] = (
+            (RESUMES,),
+            (INPUTS,),
+            tuple(thread.AGENT_EVENTS + agent for agent in rules.agents),
+        )
+        self.notes: dict[int, str] = {}
+        self.tally = Tally()
+        self.counts: Counter[tuple[Kind, Code | None]] = Counter()
+        self.told: list[Told] = []
+
+    # -- state ---------------------------------------------------------------------------------------------
+
+    def decode(self, value: bytes) -> ThreadState:
+        try:
+            return decode_pending(value)
+        except UpgradeFirstError as error:
+            raise Halt(str(error)) from error
+
+    def encode(self, key: bytes, state: ThreadState) -> bytes:
+        """The record of `pending`, its deadline first: what a restore needs is in the first bytes."""
+        return encode_pending(key.decode(), state, self.due(state))
+
+    def loaded(self, partition: int, key: bytes, value: bytes) -> int | None:
+        try:
+            head = decode_head(value)
+        except UpgradeFirstError as error:
+            raise Halt(str(error)) from error
+        self.tally.count(partition, head.pause, +1)
+        return head.due
+
+    def changed(self, partition: int, before: ThreadState | None, after: ThreadState | None) -> None:
+        pauses = (before.pause if before else None, after.pause if after else None)
+        if pauses[0] is not pauses[1]:
+            self.tally.count(partition, pauses[0], -1)
+            self.tally.count(partition, pauses[1], +1)
+
+    def tabled(self, partition: int, record: Record) -> None:
+        """The gate reads no tables."""
+
+    # -- judgement -----------------------------------------------------------------------------------------
+
+    def decide(self, state: ThreadState | None, record: Record, context: Context) -> Step[ThreadState]:
+        before = state or NOTHING
+        world = self._world(before, record, context)
+        verdict = thread.decide(before, record, context.now, world, self.rules)
+        place = (record.topic, record.partition, record.offset)
+        return self._step(before, state, verdict, record.key, context, place)
+
+    def _world(self, state: ThreadState, record: Record, context: Context) -> World:
+        agent = record.topic.removeprefix(thread.AGENT_EVENTS)
+        where = (context.partition, agent)
+        own = state.pause if state.pause and state.pause.agent == agent and not state.pause.sealed else None
+        return World(
+            clock=context.clock,
+            open_pauses=self.tally.pauses[where] - (1 if own else 0),
+            open_bytes=self.tally.bytes[where] - (own.size if own else 0),
+        )
+
+    def _step(
+        self,
+        before: ThreadState,
+        stored: ThreadState | None,
+        verdict: Verdict,
+        key: bytes | None,
+        context: Context,
+        place: tuple[str, int, int],
+    ) -> Step[ThreadState]:
+        after = thread.evolve(before, verdict.changes)
+        self.counts[verdict.kind, verdict.code] += 1
+        outputs: Sequence[Emit] = verdict.emits
+        if verdict.kind not in QUIET:
+            told = _told(before, after, verdict, key, place)
+            self.told.append(told)
+            outputs = (*verdict.emits, self._audit(told, after, context))
+        if after is before:
+            return Step(outputs, stored)
+        return Step(outputs, None if after.empty else after)
+
+    def _audit(self, told: Told, after: ThreadState, context: Context) -> Emit:
+        pause, run = after.pause, after.run
+        members = {
+            "at": context.now,
+            "service": "gatekeeper",
+            "runId": told.run_id,
+            "generation": told.generation,
+            "verdict": told.kind,
+            "code": told.code,
+            "principal": run.principal if run else (pause.principal if pause else None),
+            "digests": {
+                "descriptors": pause.digest if pause else None,
+                "batch": run.batch if run else None,
+            },
+            "source": {"topic": told.topic, "partition": told.partition, "offset": told.offset},
+        }
+        return Chain(self.notes).record(context.partition, told.thread, members)
+
+    # -- deadlines -----------------------------------------------------------------------------------------
+
+    def due(self, state: ThreadState) -> int | None:
+        due = thread.next_due(state, self.rules)
+        return due.at if due else None
+
+    def awaits(self, state: ThreadState) -> Collection[str]:
+        """A lease waits for its agent's events; memory for everything that may still speak of the past."""
+        due = thread.next_due(state, self.rules)
+        if due is not None and due.kind == "lease" and state.run is not None:
+            return (thread.AGENT_EVENTS + state.run.agent,)
+        return [topic for rank in self.ranks for topic in rank]
+
+    def fire(self, key: bytes, state: ThreadState, context: Context) -> Step[ThreadState]:
+        due = thread.next_due(state, self.rules)
+        assert due is not None
+        verdict = thread.fire(state, due, key.decode(), self.rules)
+        return self._step(state, state, verdict, key, context, ("", context.partition, -1))
+
+    # -- the end of inputs ---------------------------------------------------------------------------------
+
+    def wants_end(self, state: ThreadState) -> str | None:
+        return INPUTS if state.pause is not None and state.pause.inputs_end is None else None
+
+    def with_end(self, state: ThreadState, end: int) -> ThreadState:
+        return thread.bounded(state, end)
+
+
+def _told(
+    before: ThreadState,
+    after: ThreadState,
+    verdict: Verdict,
+    key: bytes | None,
+    place: tuple[str, int, int],
+) -> Told:
+    run = after.run or before.run
+    pause = after.pause or before.pause
+    interrupts = pause.interrupts if pause else ()
+    return Told(
+        verdict.kind,
+        verdict.code,
+        (key or b"").decode(errors="replace"),
+        run.run_id if run else (pause.run_id if pause else None),
+        pause.generation if pause else None,
+        run.agent if run else (pause.agent if pause else None),
+        tuple(interrupt.team or CLIENT for interrupt in interrupts),
+        *place,
+    )

@@ -1,0 +1,319 @@
+"""The router on the engine: pauses fan out to teams, decisions gather, one whole batch goes back. Pure."""
+
+from collections import Counter
+from collections.abc import Collection, Sequence
+from typing import Any, Final, NamedTuple
+
+import msgspec
+
+from holdshort.contract.audit import Chain
+from holdshort.contract.codes import Code
+from holdshort.contract.keys import partition_of
+from holdshort.contract.messages import (
+    GENERATION,
+    JSON_TYPE,
+    Emit,
+    dead_letter,
+    parse_object,
+    size_of,
+    usable,
+)
+from holdshort.contract.pending import UpgradeFirstError, decode_pending
+from holdshort.contract.rules import Rules
+from holdshort.contract.state import Pause
+from holdshort.router import gathering as gather
+from holdshort.router import records
+from holdshort.router.codes import DecisionCode
+from holdshort.router.context import places, rebuild, run_input
+from holdshort.router.decisions import Decision, Judged, Misread, judge_decision, read_decision
+from holdshort.router.gathering import Asked, Gathering, Receipt
+from holdshort.stream.decider import Context, Step
+from holdshort.stream.errors import Halt
+from holdshort.stream.records import Record
+
+PENDING: Final = "pending"
+DECISIONS: Final = "decisions."
+RESUMES: Final = "resumes"
+
+# Refusals after which asking people again would not help: the batch stays gathered, an alert says why.
+HOLD: Final = frozenset({Code.TOO_LARGE, Code.UNKNOWN_AGENT, Code.INVALID_RESUME, Code.MALFORMED_INPUT})
+
+_replace = msgspec.structs.replace
+
+
+class Told(NamedTuple):
+    """What happened, for logs and metrics: ids and codes, never content."""
+
+    what: str
+    thread: str
+    generation: int | None
+    team: str | None = None
+    code: str | None = None
+    run_id: str | None = None
+
+
+class RouterDecider:
+    """stream.decider.Decider for one lane of the router."""
+
+    state = "gathering"
+    tables: Collection[str] = (PENDING,)
+
+    def __init__(self, rules: Rules, teams: Sequence[str]) -> None:
+        self.rules = rules
+        self.ranks: Sequence[Collection[str]] = (tuple(DECISIONS + team for team in teams),)
+        self.notes: dict[int, str] = {}
+        self.counts: Counter[tuple[str, str | None]] = Counter()
+        self.told: list[Told] = []
+        self._pending: dict[bytes, bytes] = {}
+
+    # -- state ---------------------------------------------------------------------------------------------
+
+    def decode(self, value: bytes) -> Gathering:
+        try:
+            found = gather.decode_gathering(value)
+        except msgspec.MsgspecError as error:
+            raise Halt("a record of gathering cannot be read") from error
+        if found.v > gather.VERSION:
+            raise Halt(f"a record of gathering has version {found.v}, not {gather.VERSION}: upgrade first")
+        return found
+
+    def encode(self, key: bytes, state: Gathering) -> bytes:
+        return gather.encode_gathering(state)
+
+    def loaded(self, partition: int, key: bytes, value: bytes) -> int | None:
+        return self.due(self.decode(value))
+
+    def changed(self, partition: int, before: Gathering | None, after: Gathering | None) -> None:
+        """Nothing is counted here: what waits on whom is in `pending`."""
+
+    def tabled(self, partition: int, record: Record) -> None:
+        if record.key is None:
+            return
+        if record.value is None:
+            self._pending.pop(record.key, None)
+        else:
+            self._pending[record.key] = record.value
+
+    def _pause(self, key: bytes | None) -> Pause | None:
+        value = self._pending.get(key or b"")
+        if value is None:
+            return None
+        try:
+            return decode_pending(value).pause
+        except UpgradeFirstError as error:
+            raise Halt(str(error)) from error
+
+    # -- judgement -----------------------------------------------------------------------------------------
+
+    def decide(self, state: Gathering | None, record: Record, context: Context) -> Step[Gathering]:
+        if record.topic == PENDING:
+            if record.key is None:
+                return Step((), state)
+            return self._follow(state, record.key.decode(), self._pause(record.key), context)
+        return self._judge(state, record, context)
+
+    # -- pauses --------------------------------------------------------------------------------------------
+
+    def _follow(
+        self, state: Gathering | None, thread: str, pause: Pause | None, context: Context
+    ) -> Step[Gathering]:
+        """Bring what is asked of teams in line with the pause; doing it twice does nothing more."""
+        outputs: list[Emit] = []
+        after = state
+        if after is not None and after.closed_at is None and not after.is_of(pause):
+            outputs += [records.withdrawn(one) for one in after.asked if one.shown]
+            after = gather.closed(after, context.now or context.clock)
+        if pause is not None and any(one.team for one in pause.interrupts):
+            if after is None or after.closed_at is not None:
+                after = self._opened(after, thread, pause)
+            after = self._reconsidered(after, pause)
+            after, shown = _shown_as_it_should_be(after, pause)
+            outputs += shown
+        return Step(outputs, after)
+
+    def _opened(self, before: Gathering | None, thread: str, pause: Pause) -> Gathering:
+        asked = tuple(
+            Asked(
+                interrupt_id=one.id,
+                team=one.team or "client",
+                approval_id=records.approval_id(thread, pause.generation, one.id),
+            )
+            for one in pause.interrupts
+        )
+        return Gathering(
+            thread_id=thread,
+            generation=pause.generation,
+            opened_at=pause.opened_at,
+            digest=pause.digest,
+            asked=asked,
+            receipts=before.receipts if before else (),
+        )
+
+    def _reconsidered(self, gathering: Gathering, pause: Pause) -> Gathering:
+        """What became of the batch that is under way, as the pause tells it (router 4)."""
+        if gathering.forwarded is None or pause.status != "open":
+            return gathering
+        if pause.try_ is not None and pause.try_.run_id == gathering.forwarded:
+            return gather.asked_again(gathering)
+        if pause.refusal is None or pause.refusal.run_id != gathering.forwarded:
+            return gathering
+        if pause.refusal.code not in HOLD:  # of a busy thread, too: the pause is open again
+            return gather.asked_again(gathering)
+        if gathering.held is None:
+            self._tell("held", gathering, code=pause.refusal.code)
+            gathering = _replace(gathering, held=pause.refusal.code)
+        return gathering
+
+    # -- decisions -----------------------------------------------------------------------------------------
+
+    def _judge(self, state: Gathering | None, record: Record, context: Context) -> Step[Gathering]:
+        team = record.topic.removeprefix(DECISIONS)
+        value = parse_object(record.value)
+        if value is None or usable(value.get("threadId")) is None:
+            return self._dead(state, record, DecisionCode.MALFORMED_DECISION)
+        thread = value["threadId"]
+        home = partition_of(thread.encode(), self.rules.partitions)
+        if record.key != thread.encode() or home != record.partition:
+            return self._dead(state, record, Code.MISKEYED_RECORD)
+        decision = self._read(value, record)
+        if isinstance(decision, Misread):
+            self.counts["refused", decision.code] += 1
+            return Step((self._receipt(team, thread, records.misread_receipt(decision, thread)),), state)
+        for known in state.receipts if state else ():
+            if (known.team, known.decision_id) == (team, decision.decision_id):
+                self.counts["duplicate", None] += 1
+                again = records.as_duplicate(bytes(known.value))
+                return Step((self._receipt(team, thread, again),), state)
+        return self._decided(state, decision, team, context)
+
+    def _read(self, value: dict[str, Any], record: Record) -> Decision | Misread:
+        place = f"{record.topic}/{record.partition}/{record.offset}"
+        if size_of(record) > self.rules.limits.input:
+            return Misread(usable(value.get("decisionId")) or place, None, Code.TOO_LARGE, ())
+        return read_decision(value, place)
+
+    def _decided(
+        self, state: Gathering | None, decision: Decision, team: str, context: Context
+    ) -> Step[Gathering]:
+        pause = self._pause(decision.thread.encode())
+        judged = judge_decision(decision, team, pause, state, context.now, self.rules)
+        after, outputs = state, []
+        for one in judged:
+            if one.answer is not None and after is not None:
+                asked = after.one(one.interrupt_id)
+                outputs += [records.withdrawn(asked)] if asked is not None and asked.shown else []
+                after = gather.answered(after, one.interrupt_id, one.answer)
+        if after is not state and after is not None and pause is not None and after.complete:
+            wanted = [place for place in places(pause) if place not in context.fetched]
+            if wanted:
+                return Step((), state, wanted)
+            after, forwarded = self._forwarded(after, pause, context)
+            outputs += forwarded
+        return self._receipted(after, decision, team, judged, outputs, context)
+
+    def _forwarded(
+        self, gathering: Gathering, pause: Pause, context: Context
+    ) -> tuple[Gathering, list[Emit]]:
+        """The batch is complete: one RunAgentInput for this pause, which the gate judges like any other."""
+        rebuilt = rebuild(pause, context.fetched)
+        if not rebuilt.complete and self.rules.agent(pause.agent).resume == "replay":
+            self._tell("held", gathering, code="INCOMPLETE_CONTEXT")
+            return _replace(gathering, held="INCOMPLETE_CONTEXT"), []
+        value = run_input(pause, gathering, rebuilt)
+        headers = (JSON_TYPE, (GENERATION, str(pause.generation).encode()))
+        self._tell("forwarded", gathering, run_id=gathering.run_id)
+        emit = Emit(RESUMES, gathering.thread_id.encode(), value, headers)
+        return _replace(gathering, forwarded=gathering.run_id), [emit]
+
+    def _receipted(
+        self,
+        after: Gathering | None,
+        decision: Decision,
+        team: str,
+        judged: Sequence[Judged],
+        outputs: list[Emit],
+        context: Context,
+    ) -> Step[Gathering]:
+        value = records.receipt(decision.decision_id, decision.generation, decision.thread, judged, after)
+        if after is not None:
+            kept = Receipt(team=team, decision_id=decision.decision_id, value=msgspec.Raw(value))
+            after = gather.remembered(after, kept)
+        for one in judged:
+            self.counts[one.verdict, one.code] += 1
+            self.told.append(Told("decided", decision.thread, decision.generation, team, one.code))
+        audit = self._audit(decision, team, judged, after, context)
+        return Step([*outputs, self._receipt(team, decision.thread, value), audit], after)
+
+    def _audit(
+        self,
+        decision: Decision,
+        team: str,
+        judged: Sequence[Judged],
+        after: Gathering | None,
+        context: Context,
+    ) -> Emit:
+        members = {
+            "at": context.now,
+            "service": "router",
+            "runId": after.forwarded if after else None,
+            "generation": decision.generation,
+            "verdict": judged[0].verdict,
+            "code": judged[0].code,
+            "principal": decision.decided_by,
+            "team": team,
+            "decisionId": decision.decision_id,
+            "digests": {one.interrupt_id: one.answer.digest for one in judged if one.answer},
+        }
+        return Chain(self.notes).record(context.partition, decision.thread, members)
+
+    def _receipt(self, team: str, thread: str, value: bytes) -> Emit:
+        return Emit(f"receipts.{team}", thread.encode(), value, (JSON_TYPE,))
+
+    def _dead(self, state: Gathering | None, record: Record, code: Code | DecisionCode) -> Step[Gathering]:
+        self.counts["unreadable", code] += 1
+        self.told.append(Told("dead", (record.key or b"").decode(errors="replace"), None, None, code))
+        limit = self.rules.limits.dead_letter
+        emit = dead_letter(record, code, code.sentence, service="router", limit=limit)
+        return Step((emit,), state)
+
+    def _tell(
+        self, what: str, gathering: Gathering, *, code: str | None = None, run_id: str | None = None
+    ) -> None:
+        told = Told(what, gathering.thread_id, gathering.generation, None, code, run_id)
+        self.told.append(told)
+
+    # -- deadlines -----------------------------------------------------------------------------------------
+
+    def due(self, state: Gathering) -> int | None:
+        return None if state.closed_at is None else state.closed_at + gather.MEMORY_MS
+
+    def awaits(self, state: Gathering) -> Collection[str]:
+        return [topic for rank in self.ranks for topic in rank]
+
+    def fire(self, key: bytes, state: Gathering, context: Context) -> Step[Gathering]:
+        """The memory of a pause that is over ends."""
+        return Step((), None)
+
+    # -- ends: the router asks for none --------------------------------------------------------------------
+
+    def wants_end(self, state: Gathering) -> str | None:
+        return None
+
+    def with_end(self, state: Gathering, end: int) -> Gathering:
+        return state
+
+
+def _shown_as_it_should_be(gathering: Gathering, pause: Pause) -> tuple[Gathering, list[Emit]]:
+    """While the pause is open, unanswered questions stand in the teams' topics; otherwise none does."""
+    outputs: list[Emit] = []
+    asked = []
+    for one in gathering.asked:
+        wanted = pause.status == "open" and gathering.forwarded is None and one.answer is None
+        if wanted and not one.shown:
+            outputs.append(records.approval(gathering, one, pause))
+        elif one.shown and not wanted:
+            outputs.append(records.withdrawn(one))
+        asked.append(one if one.shown == wanted else _replace(one, shown=wanted))
+    if not outputs:
+        return gathering, []
+    return _replace(gathering, asked=tuple(asked)), outputs
