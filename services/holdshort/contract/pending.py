@@ -42,6 +42,7 @@ class HeadPause(msgspec.Struct, frozen=True, rename="camel"):
 
     agent: str
     opened_at: int
+    status: str = "open"
     sealed: bool = False
     interrupts: tuple[HeadInterrupt, ...] = ()
 

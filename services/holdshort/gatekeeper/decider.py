@@ -48,7 +48,7 @@ class Told(NamedTuple):
 
 
 class Tally:
-    """What is open in a lane: pauses and bytes by partition and agent, interrupts by team and age.
+    """What a lane holds: pauses and bytes by partition and agent, open interrupts by team and age.
 
     Ages are counted in grains of ten seconds, so that the oldest is known without a list of all.
     """
@@ -64,6 +64,8 @@ class Tally:
         size = sum(len(bytes(interrupt.descriptor)) for interrupt in pause.interrupts)
         self.pauses[partition, pause.agent] += sign
         self.bytes[partition, pause.agent] += sign * size
+        if pause.status != "open":
+            return  # it waits for the agent, not for people
         grain = pause.opened_at // 1000 // AGE_GRAIN_S
         for interrupt in pause.interrupts:
             ages = self.teams.setdefault(interrupt.team or CLIENT, Counter())

@@ -141,6 +141,7 @@ class RouterDecider:
             for one in pause.interrupts
         )
         return Gathering(
+            v=gather.VERSION,
             thread_id=thread,
             generation=pause.generation,
             opened_at=pause.opened_at,

@@ -60,7 +60,7 @@ class Gathering(_Part, frozen=True, kw_only=True):
     way, `held` says why a complete batch is not sent, `closed_at` (ms) when its pause was over.
     """
 
-    v: int = VERSION
+    v: int
     thread_id: str
     generation: int
     opened_at: int

@@ -45,7 +45,13 @@ class Management:
         self._health = health
         self._metrics = make_asgi_app(registry)
         config = uvicorn.Config(
-            self._app, host=host, port=port, log_level="critical", lifespan="off", access_log=False
+            self._app,
+            host=host,
+            port=port,
+            interface="asgi3",
+            log_config=None,
+            log_level="error",
+            lifespan="off",
         )
         self._server = uvicorn.Server(config)
         self._thread = threading.Thread(target=self._serve, name="management", daemon=True)
