@@ -5,7 +5,9 @@ import itertools
 import secrets
 from abc import ABC, abstractmethod
 from collections import defaultdict
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from contextlib import contextmanager, suppress
+from typing import Any
 
 import msgspec
 from confluent_kafka import Consumer, Producer
@@ -57,6 +59,7 @@ class World(ABC):
     async def committed(self, topic: str) -> list[Record]:
         """Everything a read_committed reader finds in a topic, partition by partition."""
 
+    @abstractmethod
     async def close(self) -> None:
         """Let go of the cluster."""
 
@@ -80,6 +83,9 @@ class MemoryWorld(World):
 
     async def committed(self, topic: str) -> list[Record]:
         return self.broker.committed(topic)
+
+    async def close(self) -> None:
+        """Nothing is held open."""
 
 
 class KafkaWorld(World):
@@ -130,17 +136,19 @@ class KafkaWorld(World):
             if message.error():
                 unread.discard(message.partition())
                 continue
-            where = message.partition()
-            record = Record(
-                topic, where, message.offset(), message.key(), message.value(), message.headers() or (), 0
-            )
-            found[where].append(record)
+            record = _record(topic, message)
+            found[record.partition].append(record)
         consumer.close()
         return list(itertools.chain.from_iterable(found[one] for one in sorted(found)))
 
     async def close(self) -> None:
         for kafka in self._processes:
             await kafka.close()
+
+
+def _record(topic: str, message: Any) -> Record:
+    where, offset, headers = message.partition(), message.offset(), message.headers() or ()
+    return Record(topic, where, offset, message.key(), message.value(), headers, 0)
 
 
 class Count(msgspec.Struct, frozen=True):
@@ -233,17 +241,47 @@ class Counter:
 SETTINGS = EngineSettings(app="app", partitions=PARTITIONS, lanes=LANES, grace_ms=0)
 
 
-def runner_of(world: World, settings: EngineSettings = SETTINGS) -> Runner[Count]:
-    metrics = EngineMetrics("app", CollectorRegistry())
-    return Runner(settings, world.process(), lambda _: Counter(), world.clock, metrics)
+class Signals(EngineMetrics):
+    """Metrics that wake whoever waits for a lane to get somewhere."""
+
+    def __init__(self) -> None:
+        super().__init__("app", CollectorRegistry())
+        self.changed = asyncio.Event()
+
+    def lane_is(self, lane: int, state: str) -> None:
+        super().lane_is(lane, state)
+        self.changed.set()
+
+    @contextmanager
+    def committing(self, records: int) -> Iterator[None]:
+        with super().committing(records):
+            yield
+        self.changed.set()
+
+    async def until(self, condition: Callable[[], bool], patience: float = 30.0) -> None:
+        """Wait for what the lanes bring about; looked at whenever one changes, and now and then."""
+        async with asyncio.timeout(patience):
+            while not condition():
+                self.changed.clear()
+                with suppress(TimeoutError):
+                    async with asyncio.timeout(0.1):
+                        await self.changed.wait()
 
 
-async def until(condition: object, *, patience: float = 20.0) -> None:
-    """Wait for a condition that another task brings about."""
-    assert callable(condition)
-    async with asyncio.timeout(patience):
-        while not condition():
-            await asyncio.sleep(0.005)
+def runner_of(world: World, signals: Signals, settings: EngineSettings = SETTINGS) -> Runner[Count]:
+    return Runner(settings, world.process(), lambda _: Counter(), world.clock, signals)
+
+
+async def committed(world: World, signals: Signals, topic: str, wanted: int) -> list[Record]:
+    """The records of a topic once there are so many; fails if there are more."""
+    found: list[Record] = []
+    async with asyncio.timeout(30):
+        while len(found) < wanted:
+            await signals.until(lambda: True)
+            found = await world.committed(topic)
+            await asyncio.sleep(0)
+    assert len(found) == wanted
+    return found
 
 
 def by_key(records: Sequence[Record]) -> Mapping[bytes, list[str]]:

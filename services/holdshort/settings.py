@@ -221,19 +221,26 @@ class Settings(BaseSettings):
         return self
 
 
-def load_settings() -> tuple[KafkaSettings, Settings, Config]:
-    """Everything a service is told. Raises MendSettingsError."""
+def load_settings(given: Mapping[str, str] | None = None) -> tuple[KafkaSettings, Settings, Config]:
+    """Everything a service is told; `given` stands before the environment. Raises MendSettingsError."""
+    given = given or {}
     known = {f"HOLDSHORT_{name}".upper() for name in Settings.model_fields} | {"HOLDSHORT_TEST_PROFILE"}
-    unknown = sorted(name for name in os.environ if name.startswith("HOLDSHORT_") and name not in known)
-    if unknown:
+    ours = (name for name in {*os.environ, *given} if name.startswith("HOLDSHORT_"))
+    if unknown := sorted(name for name in ours if name not in known):
         raise MendSettingsError("\n".join(f"{name}: there is no such setting" for name in unknown))
     try:
-        kafka, settings = KafkaSettings(), Settings()
+        kafka = KafkaSettings(**_fields(KafkaSettings, "KAFKA_", given))
+        settings = Settings(**_fields(Settings, "HOLDSHORT_", given))
     except ValidationError as error:
         raise MendSettingsError(
             _explained(error, {"KafkaSettings": "KAFKA_", "Settings": "HOLDSHORT_"})
         ) from error
     return kafka, settings, load_config(settings.config)
+
+
+def _fields(model: type[BaseSettings], prefix: str, given: Mapping[str, str]) -> dict[str, Any]:
+    names = {prefix + name.upper(): name for name in model.model_fields}
+    return {name: given[variable] for variable, name in names.items() if variable in given}
 
 
 def load_config(path: Path | None) -> Config:

@@ -3,12 +3,23 @@
 import asyncio
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
+from dataclasses import dataclass
 
 import pytest
+from tests.worlds import (
+    Count,
+    Counter,
+    KafkaWorld,
+    MemoryWorld,
+    Signals,
+    World,
+    by_key,
+    committed,
+    runner_of,
+)
 
 from holdshort.stream.errors import Fenced
 from holdshort.stream.records import TopicPartition, Write
-from tests.worlds import Count, KafkaWorld, MemoryWorld, World, by_key, runner_of, until
 from holdshort.stream.runner import Runner
 
 
@@ -23,43 +34,48 @@ async def world(request: pytest.FixtureRequest) -> AsyncIterator[World]:
     await kafka.close()
 
 
+@dataclass
+class Engine:
+    """A process of the engine that runs."""
+
+    world: World
+    runner: Runner[Count]
+    signals: Signals
+
+    async def outputs(self, wanted: int) -> dict[bytes, list[str]]:
+        return dict(by_key(await committed(self.world, self.signals, "out", wanted)))
+
+
 @asynccontextmanager
-async def running(world: World) -> AsyncIterator[Runner[Count]]:
-    runner = runner_of(world)
+async def running(world: World) -> AsyncIterator[Engine]:
+    signals = Signals()
+    runner = runner_of(world, signals)
     task = asyncio.create_task(runner.run())
-    await until(lambda: runner.ready)
+    await signals.until(lambda: runner.ready)
     try:
-        yield runner
+        yield Engine(world, runner, signals)
     finally:
         runner.stop()
         await task
 
 
-async def outputs(world: World, wanted: int) -> dict[bytes, list[str]]:
-    async with asyncio.timeout(20):
-        while len(found := await world.committed("out")) < wanted:
-            await asyncio.sleep(0.02)
-    assert len(found) == wanted
-    return dict(by_key(found))
-
-
 async def test_every_record_is_answered_once_and_in_the_order_of_its_key(world: World) -> None:
-    async with running(world):
+    async with running(world) as engine:
         for n in range(30):
             await world.append("in", f"k{n % 5}".encode(), f"v{n}".encode())
-        found = await outputs(world, 30)
+        found = await engine.outputs(30)
 
     assert found[b"k3"] == [f"{i + 1}:v{3 + 5 * i}:-" for i in range(6)]
 
 
 async def test_state_and_positions_survive_a_restart(world: World) -> None:
-    async with running(world):
+    async with running(world) as engine:
         await world.append("in", b"k", b"a")
-        await outputs(world, 1)
+        await engine.outputs(1)
     await world.append("in", b"k", b"b")
 
-    async with running(world):
-        found = await outputs(world, 2)
+    async with running(world) as engine:
+        found = await engine.outputs(2)
 
     assert found[b"k"] == ["1:a:-", "2:b:-"]
 
@@ -67,16 +83,20 @@ async def test_state_and_positions_survive_a_restart(world: World) -> None:
 async def test_a_second_process_takes_half_of_the_lanes_and_gives_them_back(world: World) -> None:
     async with running(world) as first:
         async with running(world) as second:
-            await until(lambda: len(first.tasks) == len(second.tasks) == 1 and first.ready and second.ready)
+            await second.signals.until(lambda: shares(first) and shares(second))
             for n in range(20):
                 await world.append("in", f"k{n}".encode(), b"v")
-            await outputs(world, 20)
-        await until(lambda: len(first.tasks) == 2 and first.ready)
+            await first.outputs(20)
+        await first.signals.until(lambda: len(first.runner.tasks) == 2 and first.runner.ready)
         for n in range(20):
             await world.append("in", f"k{n}".encode(), b"w")
-        found = await outputs(world, 40)
+        found = await first.outputs(40)
 
     assert all(values == ["1:v:-", "2:w:-"] for values in found.values())
+
+
+def shares(engine: Engine) -> bool:
+    return len(engine.runner.tasks) == 1 and engine.runner.ready
 
 
 async def test_a_newer_owner_fences_the_older_one_out(world: World) -> None:
@@ -123,22 +143,22 @@ async def test_a_scan_passes_markers_and_reaches_the_end(world: World) -> None:
 
 
 async def test_records_at_known_places_are_fetched_and_missing_ones_are_told(world: World) -> None:
-    async with running(world):
+    async with running(world) as engine:
         await world.append("in", b"k", b"first")
         await world.append("in", b"k", b"fetch:0")
         await world.append("in", b"k", b"fetch:77")
         await world.append("in", b"k", b"last")
-        found = await outputs(world, 4)
+        found = await engine.outputs(4)
 
     assert found[b"k"] == ["1:first:-", "2:fetched:first:-", "3:fetched:None:-", "4:last:-"]
 
 
 async def test_a_record_is_judged_behind_what_the_table_held_when_it_was_read(world: World) -> None:
-    async with running(world):
+    async with running(world) as engine:
         for n in range(10):
             await world.append("table", b"k", f"word{n}".encode())
             await world.append("in", b"k", f"v{n}".encode())
-        found = await outputs(world, 10)
+        found = await engine.outputs(10)
 
     for n, value in enumerate(found[b"k"]):
         assert int(value.rpartition(":word")[2]) >= n
@@ -147,44 +167,38 @@ async def test_a_record_is_judged_behind_what_the_table_held_when_it_was_read(wo
 async def test_a_table_is_read_from_its_beginning_at_every_restore(world: World) -> None:
     await world.append("table", b"k", b"early")
 
-    async with running(world):
+    async with running(world) as engine:
         await world.append("in", b"k", b"v")
-        found = await outputs(world, 1)
+        found = await engine.outputs(1)
 
     assert found[b"k"] == ["1:v:early"]
 
 
 async def test_a_deadline_fires_once_and_its_state_is_gone(world: World) -> None:
     at = world.clock.now() + 300
-    async with running(world):
+    async with running(world) as engine:
         await world.append("in", b"k", f"forget:{at}".encode())
-        found = await outputs(world, 2)
+        found = await engine.outputs(2)
         await world.append("in", b"k", b"again")
-        found = await outputs(world, 3)
+        found = await engine.outputs(3)
 
     assert found[b"k"] == [f"1:forget:{at}:-", f"forgotten:{at}", "1:again:-"]
 
 
 async def test_the_end_of_an_input_is_put_into_a_state_that_asks_for_it(world: World) -> None:
-    async with running(world):
+    async with running(world) as engine:
         await world.append("in", b"k", b"a")
         await world.append("in", b"k", b"end")
-        await outputs(world, 2)
+        await engine.outputs(2)
         states = await world.committed("state")
 
-    assert Count(count=2, end=2) == Counted(states[-1].value)
-
-
-def Counted(value: bytes | None) -> Count:  # noqa: N802 - reads as the state it makes
-    import msgspec
-
-    return msgspec.json.decode(value or b"", type=Count)
+    assert Count(count=2, end=2) == Counter().decode(states[-1].value or b"")
 
 
 async def test_a_record_without_a_key_is_decided_and_keeps_no_state(world: World) -> None:
-    async with running(world):
+    async with running(world) as engine:
         await world.append("in", None, b"v", partition=1)
-        found = await outputs(world, 1)
+        found = await engine.outputs(1)
 
     assert found[b""] == ["1:v:-"]
     assert await world.committed("state") == []
@@ -192,9 +206,9 @@ async def test_a_record_without_a_key_is_decided_and_keeps_no_state(world: World
 
 async def test_output_larger_than_a_batch_is_written_whole(world: World) -> None:
     big = b"x" * 900_000
-    async with running(world):
+    async with running(world) as engine:
         for _ in range(4):
             await world.append("in", b"k", big)
-        found = await outputs(world, 4)
+        found = await engine.outputs(4)
 
     assert [len(value) for value in found[b"k"]] == [900_004] * 4

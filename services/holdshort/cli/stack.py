@@ -88,8 +88,7 @@ class Stack:
 
     def settings(self) -> tuple[KafkaSettings, Settings, Any]:
         """The settings that the services of this stack run with."""
-        os.environ.update(self._environment)
-        return load_settings()
+        return load_settings(self._environment)
 
     @property
     def bootstrap_servers(self) -> str:
@@ -278,7 +277,8 @@ def _progress(console: Console) -> Callable[[int, int, str], None]:
 
 async def _is_ready(process: Process) -> bool:
     """Waits until it is; False if it keeps dying."""
-    while len(process.ended) <= GIVE_UP_AFTER:
+    ended = len(process.ended)
+    while len(process.ended) - ended <= GIVE_UP_AFTER:
         if (await asyncio.to_thread(process.ask, "/readyz"))[0]:
             return True
         await asyncio.sleep(0.1)

@@ -1,8 +1,7 @@
 """The changelog of a lane as it is known: state and positions, read from the log and written by us."""
 
-import asyncio
+from collections.abc import Mapping
 
-from holdshort.stream.engine_settings import EngineSettings
 from holdshort.stream.ports import Log
 from holdshort.stream.positions import Positions, decode_positions
 from holdshort.stream.records import Record, TopicPartition
@@ -27,22 +26,12 @@ class Changelog:
         self.seen = True
         self._next[where] = end
 
-    async def read(self, log: Log, settings: EngineSettings, lane: int, state: str) -> dict[int, int]:
-        """Read on, up to the high watermark; returns the ends of the state's partitions.
+    def expect(self, ends: Mapping[TopicPartition, int]) -> None:
+        """What is going to be read, for whoever watches it."""
+        self.remaining = sum(end - self._next.get(where, 0) for where, end in ends.items())
 
-        The fence has left no transaction open, so everything up to there is decided: stopping at the last
-        stable offset instead would silently forget what a transaction of somebody else holds back.
-        """
-        partitions = settings.partitions_of(lane)
-        where = [TopicPartition(state, partition) for partition in partitions]
-        positions = TopicPartition(settings.positions, lane)
-        ends = await log.ends([*where, positions], committed=False)
-        self.remaining = sum(ends[one] - self._next.get(one, 0) for one in where)
-        await asyncio.gather(*(self._read_state(log, one, ends[one]) for one in where))
-        await self._read_positions(log, positions, ends[positions])
-        return {one.partition: ends[one] for one in where}
-
-    async def _read_state(self, log: Log, where: TopicPartition, end: int) -> None:
+    async def read_state(self, log: Log, where: TopicPartition, end: int) -> None:
+        """Read on in one partition of the state, up to `end`."""
         values = self.values.setdefault(where.partition, {})
         start = self._next.get(where, 0)
         async for records in log.scan(where, start, end):
@@ -53,7 +42,8 @@ class Changelog:
             self._next[where] = records[-1].offset + 1
         self._next[where] = max(end, self._next.get(where, 0))
 
-    async def _read_positions(self, log: Log, where: TopicPartition, end: int) -> None:
+    async def read_positions(self, log: Log, where: TopicPartition, end: int) -> None:
+        """Read on in the positions, of which the latest record counts. Raises Halt."""
         key = str(where.partition).encode()
         async for records in log.scan(where, self._next.get(where, 0), end):
             for record in records:

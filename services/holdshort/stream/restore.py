@@ -4,6 +4,7 @@ Every check here is one loss or doubling that would otherwise pass unseen; each 
 command by which an operator accepts it.
 """
 
+import asyncio
 from collections.abc import Mapping
 from typing import Generic, TypeVar
 
@@ -14,7 +15,7 @@ from holdshort.stream.errors import Halt
 from holdshort.stream.lane import Lane
 from holdshort.stream.ports import Log
 from holdshort.stream.positions import Positions
-from holdshort.stream.records import Record
+from holdshort.stream.records import Record, TopicPartition
 from holdshort.stream.store import Store
 
 S = TypeVar("S")
@@ -35,7 +36,7 @@ class Restore(Generic[S]):
     async def lane(self) -> Lane[S]:
         """Raises Halt where going on would lose or double something, Retry for passing trouble."""
         decider, settings = self._decider, self.settings
-        ends = await self._changelog.read(self._log, settings, self.number, decider.state)
+        ends = await self._read_changelog()
         positions = self._changelog.positions
         topics = await self._topic_ids()
         self._check(positions, ends, topics)
@@ -54,6 +55,21 @@ class Restore(Generic[S]):
         await self._load_tables(lane)
         await self._seek(lane)
         return lane
+
+    async def _read_changelog(self) -> dict[int, int]:
+        """Read state and positions up to the high watermark; returns the ends of the state's partitions.
+
+        The fence has left no transaction open, so everything up to there is decided: stopping at the last
+        stable offset instead would silently forget what a transaction of somebody else holds back.
+        """
+        partitions = self.settings.partitions_of(self.number)
+        states = [TopicPartition(self._decider.state, partition) for partition in partitions]
+        positions = TopicPartition(self.settings.positions, self.number)
+        ends = await self._log.ends([*states, positions], committed=False)
+        self._changelog.expect({where: ends[where] for where in states})
+        reading = [self._changelog.read_state(self._log, where, ends[where]) for where in states]
+        await asyncio.gather(*reading, self._changelog.read_positions(self._log, positions, ends[positions]))
+        return {where.partition: ends[where] for where in states}
 
     async def _topic_ids(self) -> Mapping[str, str]:
         decider = self._decider

@@ -1,0 +1,119 @@
+"""Two gatekeepers share the lanes and are killed mid-load; every input is answered exactly once."""
+
+import asyncio
+import itertools
+from collections import Counter, defaultdict
+from pathlib import Path
+
+import pytest
+from tests.clients import (
+    Json,
+    Seen,
+    Wire,
+    a_resume,
+    an_input,
+    an_interrupt,
+    finished,
+    paused,
+    started,
+)
+from tests.installations import NO_ROUTES, installed
+
+pytestmark = [pytest.mark.system, pytest.mark.broker, pytest.mark.timeout(300)]
+
+KILLS = 10
+THREADS_A_KILL = 60
+
+
+class Conversations:
+    """Many threads that each ask, are asked, try something that is not allowed, answer, and are done.
+
+    The agent echoes the admission, as the SDK's do; a run it has seen before is not run again.
+    """
+
+    def __init__(self, wire: Wire) -> None:
+        self.wire = wire
+        self.begun: list[str] = []
+        self.ran: Counter[str] = Counter()
+        wire.react = self.react
+
+    def begin(self, count: int) -> None:
+        for number in range(len(self.begun), len(self.begun) + count):
+            self.begun.append(f"t{number}")
+            self.wire.send("inputs", an_input(f"t{number}", "r1"))
+
+    def react(self, seen: Seen) -> None:
+        if seen.topic == "runs.default":
+            self._run(seen)
+        elif seen.topic == "events" and seen.value.get("outcome", {}).get("type") == "interrupt":
+            assert seen.key is not None
+            self.wire.send("inputs", an_input(seen.key, "wrong"))
+            self.wire.send("inputs", a_resume(seen.key, "r2", {"i": True}))
+
+    def _run(self, seen: Seen) -> None:
+        thread, run, admission = seen.key, seen.value["runId"], seen.headers["holdshort-admission"]
+        assert thread is not None
+        self.ran[admission] += 1
+        last: Json = finished(thread, run)
+        if run == "r1":
+            last = paused(thread, run, an_interrupt("i"))
+        headers = {"holdshort-run": run, "holdshort-admission": admission}
+        for event in (started(thread, run), last):
+            self.wire.send("agent-events.default", event, headers=headers)
+
+    async def until_done(self, wanted: int) -> None:
+        why = f"{wanted} of {len(self.begun)} threads were to be answered"
+        await self.wire.until(lambda _: self.done >= wanted, patience=90, why=why)
+
+    @property
+    def done(self) -> int:
+        return sum(
+            seen.topic == "events"
+            and seen.headers.get("holdshort-run") == "r2"
+            and seen.value["type"] == "RUN_FINISHED"
+            for seen in self.wire.seen
+        )
+
+
+async def test_every_input_is_answered_exactly_once(bootstrap_servers: str, tmp_path: Path) -> None:
+    topics = ["runs.default", "events", "dead-letters"]
+    async with installed(
+        bootstrap_servers, tmp_path, NO_ROUTES, gatekeepers=2, routers=0, topics=topics
+    ) as gate:
+        talk = Conversations(gate.wire)
+        victims = itertools.cycle(gate.stack.processes)
+        for kill in range(1, KILLS + 1):
+            talk.begin(THREADS_A_KILL)
+            await talk.until_done((kill - 1) * THREADS_A_KILL + THREADS_A_KILL // 3)
+            gate.stack.kill(next(victims))
+            talk.begin(THREADS_A_KILL // 2)
+            await gate.stack.until_ready()
+        await talk.until_done(len(talk.begun))
+        await asyncio.to_thread(gate.wire.flush)
+        seen = list(gate.wire.seen)
+
+    check_exact(talk, seen)
+    assert sum(len(process.ended) for process in gate.stack.processes) >= KILLS
+
+
+def check_exact(talk: Conversations, seen: list[Seen]) -> None:
+    """Each run delivered once; what clients see of a thread is the one story, once, in its order."""
+    assert [one for one in seen if one.topic == "dead-letters"] == []
+    assert set(talk.ran.values()) == {1}
+    assert len(talk.ran) == 2 * len(talk.begun)
+    stories: dict[str | None, list[tuple[str, str]]] = defaultdict(list)
+    for one in seen:
+        if one.topic == "events":
+            stories[one.key].append(
+                (one.headers["holdshort-run"], one.value.get("code") or one.value["type"])
+            )
+    told = [
+        ("r1", "RUN_STARTED"),
+        ("r1", "RUN_FINISHED"),
+        ("wrong", "RUN_STARTED"),
+        ("wrong", "PENDING_INTERRUPTS"),
+        ("r2", "RUN_STARTED"),
+        ("r2", "RUN_FINISHED"),
+    ]
+    assert {key: story for key, story in stories.items() if story != told} == {}
+    assert len(stories) == len(talk.begun)
