@@ -11,6 +11,7 @@ class DecisionCode(StrEnum):
     STALE_GENERATION = "STALE_GENERATION"
     SEEN_SOMETHING_ELSE = "SEEN_SOMETHING_ELSE"
     ALREADY_DECIDED = "ALREADY_DECIDED"
+    ANSWERED_ELSEWHERE = "ANSWERED_ELSEWHERE"
     UNKNOWN_ACTION = "UNKNOWN_ACTION"
 
     @property
@@ -24,5 +25,6 @@ _SENTENCES = {
     DecisionCode.STALE_GENERATION: "The question that this answers is not the one that is open.",
     DecisionCode.SEEN_SOMETHING_ELSE: "What was seen is not what is open; look again and decide anew.",
     DecisionCode.ALREADY_DECIDED: "It has been decided already, and differently; the first decision stands.",
+    DecisionCode.ANSWERED_ELSEWHERE: "Somebody else's answer is with the agent; nothing is asked meanwhile.",
     DecisionCode.UNKNOWN_ACTION: "The action is not one that is known here.",
 }

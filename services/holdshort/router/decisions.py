@@ -119,6 +119,8 @@ def _judge(entry: Entry, bench: _Bench) -> Judged:
     answer = _answer(entry, decision, bench.team)
     if asked.answer is not None:
         return _decided_already(asked, answer)
+    if pause.status == "resuming":
+        return Judged(id_, "refused", DecisionCode.ANSWERED_ELSEWHERE)
     if problems := tuple(_unfit(entry, interrupt, bench)):
         return Judged(id_, "refused", problems[0].code, problems)
     return Judged(id_, "accepted", answer=answer)

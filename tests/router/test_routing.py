@@ -1,0 +1,281 @@
+"""The router, in records: what is asked of whom, what counts, and the one batch that goes back."""
+
+from collections.abc import Callable, Coroutine
+from functools import wraps
+from typing import Any
+
+from tests.clients import Json, a_resume, an_input, an_interrupt, finished, paused, started
+from tests.systems import System, system
+from tests.virtual import in_virtual_time
+
+CONFIG = """
+agents: {default: {}, replaying: {resume: replay}}
+teams: {payments: {}, dba: {}, ops: {}}
+default_team: ops
+routes:
+  - {tool: transfer_money, team: payments}
+  - {tool: migrate_database, team: dba}
+  - {reason: "chat:*", team: ops, answer_by: anyone}
+"""
+SCHEMA = {
+    "type": "object",
+    "properties": {"approved": {"type": "boolean"}, "editedArgs": {"type": "object"}},
+    "required": ["approved"],
+}
+
+Scenario = Callable[[System], Coroutine[Any, Any, None]]
+
+
+def routed(scenario: Scenario) -> Callable[[], None]:
+    """A test in virtual time on a running system."""
+
+    @wraps(scenario)
+    def test() -> None:
+        async def main() -> None:
+            async with system(CONFIG) as installation:
+                await scenario(installation)
+
+        in_virtual_time(main())
+
+    del test.__wrapped__  # pytest would ask for the scenario's argument
+    return test
+
+
+async def pay_and_migrate(s: System, thread: str = "t", agent: str = "default") -> None:
+    """A run that asks for two things at once, owned by two teams."""
+    await s.send("inputs", an_input(thread, "r1"), headers={"holdshort-agent": agent})
+    events = f"agent-events.{agent}"
+    calls: list[Json] = []
+    for call, tool, args in (
+        ("c1", "transfer_money", '{"amount": 50}'),
+        ("c2", "migrate_database", '{"to": "v2"}'),
+    ):
+        await s.send(events, {"type": "RUN_STARTED", "threadId": thread, "runId": "r1"})
+        await s.send(
+            events, {"type": "TOOL_CALL_START", "toolCallId": call, "toolCallName": tool}, key=thread
+        )
+        await s.send(events, {"type": "TOOL_CALL_ARGS", "toolCallId": call, "delta": args}, key=thread)
+        function = {"name": tool, "arguments": args}
+        calls.append({"id": call, "type": "function", "function": function})
+    messages = [*an_input(thread, "r1")["messages"], {"id": "m2", "role": "assistant", "toolCalls": calls}]
+    await s.send(events, {"type": "MESSAGES_SNAPSHOT", "messages": messages}, key=thread)
+    pay = an_interrupt("pay", toolCallId="c1", responseSchema=SCHEMA)
+    await s.send(events, paused(thread, "r1", pay, an_interrupt("migrate", toolCallId="c2")))
+
+
+@routed
+async def test_each_team_gets_exactly_its_question(s: System) -> None:
+    await pay_and_migrate(s)
+
+    assert list(s.asked("payments")) == ["pay"]
+    assert list(s.asked("dba")) == ["migrate"]
+    approval = s.asked("payments")["pay"]
+    assert approval["tool"] == {"callId": "c1", "name": "transfer_money", "args": '{"amount": 50}'}
+    assert approval["interrupt"]["responseSchema"] == SCHEMA
+    assert approval["batch"] == {"total": 2, "yours": 1}
+
+
+@routed
+async def test_one_complete_batch_goes_back_in_the_order_of_the_interrupts(s: System) -> None:
+    await pay_and_migrate(s)
+    await s.decide("dba", "t", {"migrate": False}, decisionId="d1", decidedBy="kim")
+    receipt = await s.decide("payments", "t", {"pay": {"approved": True}}, decisionId="d2")
+
+    runs = s.said("runs.default", "t")
+    assert len(runs) == 2
+    batch = runs[1].value
+    assert [(entry["interruptId"], entry["payload"]) for entry in batch["resume"]] == [
+        ("pay", {"approved": True}),
+        ("migrate", False),
+    ]
+    assert batch["resume"][1]["metadata"]["holdshort"] == {
+        "team": "dba",
+        "decisionId": "d1",
+        "decidedBy": "kim",
+    }
+    assert receipt["batch"] == {"complete": True, "waitingFor": [], "runId": batch["runId"]}
+    assert batch["parentRunId"] == "r1"
+    assert batch["messages"][1]["toolCalls"][0]["id"] == "c1"
+    assert runs[1].headers["holdshort-generation"] == str(s.thread("t").generation)
+
+
+@routed
+async def test_nothing_goes_back_before_every_team_has_answered(s: System) -> None:
+    await pay_and_migrate(s)
+    receipt = await s.decide("payments", "t", {"pay": {"approved": True}})
+
+    assert receipt["batch"] == {"complete": False, "waitingFor": ["dba"], "runId": None}
+    assert s.said("resumes") == []
+    assert s.asked("payments") == {}
+    assert list(s.asked("dba")) == ["migrate"]
+
+
+@routed
+async def test_an_answer_that_breaks_the_schema_gets_a_receipt_saying_where(s: System) -> None:
+    await pay_and_migrate(s)
+    receipt = await s.decide("payments", "t", {"pay": {"approved": "yes"}})
+
+    assert receipt["verdict"] == "refused"
+    entry = receipt["entries"][0]
+    assert (entry["code"], entry["problems"][0]["path"]) == ("INVALID_PAYLOAD", "/approved")
+    assert list(s.asked("payments")) == ["pay"]
+
+
+@routed
+async def test_a_team_cannot_answer_for_another(s: System) -> None:
+    await pay_and_migrate(s)
+    receipt = await s.decide("dba", "t", {"pay": {"approved": True}, "migrate": True})
+
+    verdicts = {entry["interruptId"]: entry["code"] for entry in receipt["entries"]}
+    assert verdicts == {"pay": "NOT_YOUR_INTERRUPT", "migrate": None}
+
+
+@routed
+async def test_the_first_decision_stands_and_the_same_again_is_a_duplicate(s: System) -> None:
+    await pay_and_migrate(s)
+    await s.decide("payments", "t", {"pay": {"approved": True}})
+    other = await s.decide("payments", "t", {"pay": {"approved": False}})
+    same = await s.decide("payments", "t", {"pay": {"approved": True}})
+
+    assert other["entries"][0]["code"] == "ALREADY_DECIDED"
+    assert same["verdict"] == "duplicate"
+
+
+@routed
+async def test_the_same_decision_id_gets_the_same_receipt(s: System) -> None:
+    await pay_and_migrate(s)
+    first = await s.decide("payments", "t", {"pay": {"approved": 1}}, decisionId="d")
+    again = await s.decide("payments", "t", {"pay": {"approved": True}}, decisionId="d")
+
+    assert again == first | {"verdict": "duplicate"}
+    assert list(s.asked("payments")) == ["pay"]
+
+
+@routed
+async def test_a_decision_for_another_generation_is_stale(s: System) -> None:
+    await pay_and_migrate(s)
+    receipt = await s.decide("payments", "t", {"pay": {"approved": True}}, generation=7)
+
+    assert receipt["entries"][0]["code"] == "STALE_GENERATION"
+
+
+@routed
+async def test_a_decision_about_something_else_than_was_seen_is_refused(s: System) -> None:
+    await pay_and_migrate(s)
+    digest = s.asked("payments")["pay"]["digest"]
+    other = await s.decide("payments", "t", {"pay": {"approved": True}}, seen={"pay": "0" * 64})
+    right = await s.decide("payments", "t", {"pay": {"approved": True}}, seen={"pay": digest})
+
+    assert other["entries"][0]["code"] == "SEEN_SOMETHING_ELSE"
+    assert right["verdict"] == "accepted"
+
+
+@routed
+async def test_questions_are_withdrawn_when_the_pause_is_answered_elsewhere(s: System) -> None:
+    await s.send("inputs", an_input("t", "r1"))
+    await s.send("agent-events.default", started("t", "r1"))
+    await s.send("agent-events.default", paused("t", "r1", an_interrupt("i", reason="chat:hello")))
+    assert list(s.asked("ops")) == ["i"]
+
+    await s.send("inputs", a_resume("t", "r2", {"i": True}))
+
+    assert s.asked("ops") == {}
+    receipt = await s.decide("ops", "t", {"i": False})
+    assert receipt["entries"][0]["code"] == "ANSWERED_ELSEWHERE"
+    assert s.said("resumes") == []
+
+
+@routed
+async def test_questions_come_back_when_somebody_elses_answer_came_to_nothing(s: System) -> None:
+    await s.send("inputs", an_input("t", "r1"))
+    await s.send("agent-events.default", started("t", "r1"))
+    await s.send("agent-events.default", paused("t", "r1", an_interrupt("i", reason="chat:hello")))
+    await s.send("inputs", a_resume("t", "r2", {"i": True}))
+    failed = {"type": "RUN_ERROR", "message": "no"}
+    await s.send("agent-events.default", failed, key="t", headers={"holdshort-run": "r2"})
+
+    assert list(s.asked("ops")) == ["i"]
+    receipt = await s.decide("ops", "t", {"i": False})
+    assert receipt["verdict"] == "accepted"
+    assert len(s.said("runs.default", "t")) == 3
+
+
+@routed
+async def test_a_batch_whose_run_failed_is_asked_again_with_the_answers_given(s: System) -> None:
+    await pay_and_migrate(s)
+    await s.decide("dba", "t", {"migrate": True})
+    await s.decide("payments", "t", {"pay": {"approved": True}})
+    run = s.said("runs.default", "t")[1].value["runId"]
+    await s.send("agent-events.default", started("t", run))
+    await s.send(
+        "agent-events.default",
+        {"type": "RUN_ERROR", "message": "no"},
+        key="t",
+        headers={"holdshort-run": run},
+    )
+
+    approval = s.asked("payments")["pay"]
+    assert (approval["attempt"], approval["previous"]["payload"]) == (2, {"approved": True})
+    await s.decide("dba", "t", {"migrate": True})
+    await s.decide("payments", "t", {"pay": {"approved": False}})
+    runs = [one.value["runId"] for one in s.said("runs.default", "t")]
+    assert len(runs) == len(set(runs)) == 3
+
+
+@routed
+async def test_an_agent_that_replays_is_not_resumed_with_incomplete_messages(s: System) -> None:
+    await s.send("inputs", an_input("t", "r1"), headers={"holdshort-agent": "replaying"})
+    await s.send("agent-events.replaying", started("t", "r1"))
+    text = {"type": "TEXT_MESSAGE_START", "messageId": "m", "role": "assistant"}
+    await s.send("agent-events.replaying", text, key="t")
+    await s.send("agent-events.replaying", paused("t", "r1", an_interrupt("i", reason="x:y")))
+    receipt = await s.decide("ops", "t", {"i": True})
+
+    assert receipt["batch"] == {"complete": True, "waitingFor": [], "runId": None}
+    assert s.said("resumes") == []
+
+
+@routed
+async def test_a_resumed_run_that_pauses_again_is_another_generation(s: System) -> None:
+    await pay_and_migrate(s)
+    first = s.thread("t").generation
+    await s.decide("dba", "t", {"migrate": True})
+    await s.decide("payments", "t", {"pay": {"approved": True}})
+    run = s.said("runs.default", "t")[1].value["runId"]
+    await s.send("agent-events.default", started("t", run))
+    await s.send("agent-events.default", paused("t", run, an_interrupt("pay", reason="x:y")))
+
+    assert s.asked("ops")["pay"]["generation"] == first + 1
+    bare = await s.decide("ops", "t", {"pay": True})
+    addressed = await s.decide("ops", "t", {"pay": True}, generation=first + 1)
+    assert bare["entries"][0]["code"] == "STALE_GENERATION"
+    assert addressed["verdict"] == "accepted"
+
+
+@routed
+async def test_everything_survives_a_restart_of_either_service(s: System) -> None:
+    await pay_and_migrate(s)
+    await s.restart("router")
+    assert list(s.asked("payments")) == ["pay"]
+    await s.decide("payments", "t", {"pay": {"approved": True}})
+    await s.restart("gatekeeper")
+    await s.restart("router")
+    assert s.asked("payments") == {}
+    await s.decide("dba", "t", {"migrate": True})
+
+    assert len(s.said("runs.default", "t")) == 2
+    assert len(s.said("approvals.payments")) == 2
+
+
+@routed
+async def test_a_client_that_sees_the_end_agrees_that_nothing_is_open(s: System) -> None:
+    await pay_and_migrate(s)
+    await s.decide("dba", "t", {"migrate": True})
+    await s.decide("payments", "t", {"pay": {"approved": True}})
+    run = s.said("runs.default", "t")[1].value["runId"]
+    await s.send("agent-events.default", started("t", run))
+    await s.send("agent-events.default", finished("t", run))
+
+    assert s.pause("t") is None
+    shown = [one.value["type"] for one in s.said("events", "t")][-2:]
+    assert shown == ["RUN_STARTED", "RUN_FINISHED"]
