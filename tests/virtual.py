@@ -5,6 +5,7 @@ backoffs pass in milliseconds and every run of a seed is the same.
 """
 
 import asyncio
+import heapq
 from collections.abc import Coroutine
 from typing import Any, Final, TypeVar
 
@@ -24,9 +25,13 @@ class VirtualLoop(asyncio.SelectorEventLoop):
         return self._now
 
     def _run_once(self) -> None:
-        if not self._ready and self._scheduled:  # type: ignore[attr-defined]  # asyncio's own
-            self._now = max(self._now, self._scheduled[0].when())  # type: ignore[attr-defined]
-        super()._run_once()  # type: ignore[misc]  # asyncio's own
+        loop: Any = self  # what follows is asyncio's own, and untyped
+        while loop._scheduled and loop._scheduled[0].cancelled():
+            heapq.heappop(loop._scheduled)._scheduled = False
+            loop._timer_cancelled_count -= 1
+        if not loop._ready and loop._scheduled:
+            self._now = max(self._now, loop._scheduled[0].when())
+        super()._run_once()  # type: ignore[misc]
 
 
 class VirtualClock:

@@ -8,7 +8,7 @@ import signal
 import socket
 import sys
 import tempfile
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -74,11 +74,14 @@ class Stack:
         routers: int = 1,
         environment: Mapping[str, str] | None = None,
         console: Console | None = None,
+        extras: Sequence[str] = (),
     ) -> None:
+        """`extras` are further commands of ours to keep running, such as `demo-agent`."""
         self.console = console or Console(stderr=True)
         self.processes: list[Process] = []
         self.directory = Path(tempfile.mkdtemp(prefix="holdshort-"))
-        self._wanted = {"gatekeeper": gatekeepers, "router": routers}
+        self._wanted = {"gatekeeper": gatekeepers, "router": routers} | dict.fromkeys(extras, 1)
+        self._extras = frozenset(extras)
         self._environment = dict(environment or {})
         self._kafka: EmbeddedKafka | None = None
         self._keepers: list[asyncio.Task[None]] = []
@@ -173,6 +176,8 @@ class Stack:
     async def until_ready(self) -> None:
         """Wait until every service is ready. Raises Fatal with the end of the log of one that does not."""
         for process in self.processes:
+            if process.service in self._extras:
+                continue
             try:
                 async with asyncio.timeout(READY_DEADLINE_S):
                     ready = await _is_ready(process)

@@ -100,6 +100,11 @@ class MemoryBroker:
         self.topics[topic] = [Partition() for _ in range(partitions)]
         self.ids[topic] = f"id-{len(self.ids)}"
 
+    def compact(self, topic: str) -> None:
+        """Let the cleaner pass over a topic."""
+        for partition in self.topics[topic]:
+            partition.compact()
+
     def partition(self, where: TopicPartition) -> Partition:
         return self.topics[where.topic][where.partition]
 
@@ -154,6 +159,12 @@ class MemoryBroker:
 
     def end(self, transactional_id: str, epoch: int) -> None:
         self._end(self.checked(transactional_id, epoch), "committed")
+
+    def end_late(self, transactional_id: str, epoch: int) -> None:
+        """A request to commit arrives when nobody waits for it; of an older epoch it is refused."""
+        producer = self.producers[transactional_id]
+        if producer.epoch == epoch:
+            self._end(producer, "committed")
 
     def checked(self, transactional_id: str, epoch: int) -> Producer:
         producer = self.producers[transactional_id]
@@ -350,9 +361,13 @@ class MemoryGroup:
 
     def join(self, assigned: Assigned) -> "MemoryMembership":
         member = MemoryMembership(self, assigned)
-        self._members.append(member)
-        self.rebalance()
+        self.add(member)
         return member
+
+    def add(self, member: "MemoryMembership") -> None:
+        if member not in self._members:
+            self._members.append(member)
+            self.rebalance()
 
     def drop(self, member: "MemoryMembership") -> None:
         """The member has left, or its session is over."""

@@ -40,6 +40,8 @@ class LaneHealth:
 class Runner(Generic[S]):
     """Runs the lanes that the group assigns to this process, each in a task of its own."""
 
+    task_type: type[Task[Any]] = Task
+
     def __init__(
         self,
         settings: EngineSettings,
@@ -117,7 +119,7 @@ class Runner(Generic[S]):
                 self._start(number)
 
     def _start(self, number: int) -> None:
-        task = Task(
+        task: Task[S] = self.task_type(
             number,
             self.settings,
             self._kafka,

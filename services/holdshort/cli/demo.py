@@ -1,5 +1,0 @@
-"""`holdshort demo`."""
-
-
-def demo() -> None:
-    """Placeholder while the router is being written."""
