@@ -10,7 +10,7 @@ from concurrent.futures import Future
 from dataclasses import dataclass
 from typing import Any, Literal
 
-from confluent_kafka import KafkaException, TopicCollection
+from confluent_kafka import KafkaError, KafkaException, TopicCollection
 from confluent_kafka.admin import (
     AdminClient,
     AlterConfigOpType,
@@ -24,7 +24,7 @@ from holdshort.stream.connection import Connection
 from holdshort.stream.errors import Fatal, Retry
 from holdshort.stream.topics import Topic
 
-TIMEOUT_S = 30.0
+TIMEOUT_S = 10.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,15 +51,26 @@ class Admin:
     """The administrator's side of one cluster and prefix; every name in and out is without the prefix."""
 
     def __init__(self, connection: Connection, prefix: str) -> None:
-        self._client = AdminClient({**connection.for_librdkafka(), "socket.timeout.ms": 15_000})
         self._prefix = prefix
+        self._trouble = ""
+        quiet: dict[str, Any] = {"socket.timeout.ms": 10_000, "log_level": 0, "error_cb": self._note}
+        self._client = AdminClient({**connection.for_librdkafka(), **quiet})
+
+    def _note(self, error: KafkaError) -> None:
+        """What the client met last says more than the time-out that it leads to."""
+        if error.code() != KafkaError._ALL_BROKERS_DOWN:
+            self._trouble = error.str()
+
+    def _said(self, error: KafkaException) -> str:
+        self._client.poll(0)
+        return f"{error.args[0].str()}{': ' if self._trouble else ''}{self._trouble}"
 
     async def topic_ids(self, topics: Collection[str]) -> dict[str, str]:
         """The ids of those topics that are there. Raises Retry."""
         try:
             found = await self._describe(topics)
         except KafkaException as error:
-            raise Retry(f"topics could not be described: {error.args[0].str()}") from error
+            raise Retry(f"topics could not be described: {self._said(error)}") from error
         return {name: str(description.topic_id) for name, description in found.items()}
 
     async def describe(self, topics: Collection[str]) -> dict[str, Described]:
@@ -68,7 +79,7 @@ class Admin:
             found = await self._describe(topics)
             configs = await self._configs(found)
         except KafkaException as error:
-            raise Fatal(f"topics could not be described: {error.args[0].str()}") from error
+            raise Fatal(f"topics could not be described: {self._said(error)}") from error
         return {
             name: Described(str(one.topic_id), len(one.partitions), configs[name])
             for name, one in found.items()
@@ -115,7 +126,7 @@ class Admin:
             await self._create(differences, replication, min_isr)
             await self._configure(differences)
         except KafkaException as error:
-            raise Fatal(f"topics could not be applied: {error.args[0].str()}") from error
+            raise Fatal(f"topics could not be applied: {self._said(error)}") from error
 
     async def _create(self, differences: Sequence[Difference], replication: int, min_isr: int) -> None:
         new = [

@@ -1,0 +1,165 @@
+"""A service as a process: it says what it is, refuses topics that do not fit, and stops in order."""
+
+import os
+import secrets
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+import pytest
+from confluent_kafka.admin import AdminClient, NewTopic
+from tests.clients import Wire, an_input
+from tests.installations import TWO_TEAMS, installed
+
+pytestmark = [pytest.mark.broker, pytest.mark.system]
+
+
+@pytest.fixture
+def environment(bootstrap_servers: str, tmp_path: Path) -> dict[str, str]:
+    file = tmp_path / "holdshort.yaml"
+    file.write_text(TWO_TEAMS)
+    return {
+        "KAFKA_BOOTSTRAP_SERVERS": bootstrap_servers,
+        "HOLDSHORT_CONFIG": str(file),
+        "HOLDSHORT_PREFIX": f"t{secrets.token_hex(4)}.",
+        "HOLDSHORT_PARTITIONS": "2",
+        "HOLDSHORT_LANES": "1",
+        "HOLDSHORT_REPLICATION": "1",
+        "HOLDSHORT_MIN_ISR": "1",
+        "HOLDSHORT_MANAGEMENT_PORT": "0",
+    }
+
+
+def holdshort(environment: dict[str, str], *command: str) -> "subprocess.CompletedProcess[str]":
+    return subprocess.run(
+        [sys.executable, "-m", "holdshort.cli", *command],
+        env={**os.environ, **environment},
+        capture_output=True,
+        text=True,
+        timeout=60,
+        check=False,
+    )
+
+
+def test_topics_are_planned_made_and_then_as_they_must_be(environment: dict[str, str]) -> None:
+    plan = holdshort(environment, "topics", "plan")
+    assert plan.returncode == 1
+    assert "create     pending " in plan.stdout
+
+    assert holdshort(environment, "topics", "apply").returncode == 0
+
+    after = holdshort(environment, "topics", "plan")
+    assert (after.returncode, after.stdout) == (0, "The topics are as they must be.\n")
+
+
+def test_a_service_without_its_topics_says_which_and_what_to_do(environment: dict[str, str]) -> None:
+    done = holdshort(environment, "gatekeeper")
+
+    assert done.returncode == 1
+    assert "pending does not exist" in done.stdout
+    assert "holdshort topics apply" in done.stdout
+
+
+def test_a_service_refuses_another_number_of_partitions(environment: dict[str, str]) -> None:
+    assert holdshort(environment, "topics", "apply").returncode == 0
+
+    done = holdshort(environment | {"HOLDSHORT_PARTITIONS": "4"}, "gatekeeper")
+
+    assert done.returncode == 1
+    assert "inputs has 2 partitions, must have 4; keys would move" in done.stdout
+
+
+def test_a_service_refuses_state_that_kafka_would_delete(
+    bootstrap_servers: str, environment: dict[str, str]
+) -> None:
+    admin = AdminClient({"bootstrap.servers": bootstrap_servers})
+    name = environment["HOLDSHORT_PREFIX"] + "pending"
+    wrong = NewTopic(name, 2, 1, config={"cleanup.policy": "delete"})
+    admin.create_topics([wrong])[name].result()
+    plan = holdshort(environment, "topics", "plan")
+
+    done = holdshort(environment, "router")
+
+    assert "cleanup.policy: delete -> compact" in plan.stdout
+    assert done.returncode == 1
+    assert "pending has another cleanup.policy" in done.stdout
+
+
+def test_a_broker_that_is_not_there_is_told(environment: dict[str, str]) -> None:
+    done = holdshort(environment | {"KAFKA_BOOTSTRAP_SERVERS": "127.0.0.1:1"}, "topics", "plan")
+
+    assert done.returncode == 2
+    assert done.stderr.startswith("holdshort: topics could not be described: ")
+    assert "Connection refused" in done.stderr
+    assert "Traceback" not in done.stderr
+
+
+@contextmanager
+def serving(environment: dict[str, str], service: str) -> Iterator["subprocess.Popen[str]"]:
+    process = subprocess.Popen(
+        [sys.executable, "-m", "holdshort.cli", service],
+        env={**os.environ, **environment},
+        stdout=subprocess.PIPE,
+        text=True,
+    )
+    try:
+        yield process
+    finally:
+        process.kill()
+        process.communicate()
+
+
+def test_sigterm_ends_a_service_in_order(environment: dict[str, str]) -> None:
+    assert holdshort(environment, "topics", "apply").returncode == 0
+    with serving(environment, "gatekeeper") as process:
+        assert process.stdout is not None
+        assert any("lane_runs" in line for line in process.stdout)
+        began = time.monotonic()
+        process.send_signal(signal.SIGTERM)
+        output, _ = process.communicate(timeout=10)
+
+    assert process.returncode == 0
+    assert "lane_closed" in output
+    assert time.monotonic() - began < 10
+
+
+async def test_the_management_port_tells_health_and_metrics(bootstrap_servers: str, tmp_path: Path) -> None:
+    async with installed(bootstrap_servers, tmp_path, TWO_TEAMS) as installation:
+        say_hello(installation.wire)
+        await installation.wire.until(lambda _: bool(installation.wire.of("runs.default", "t")))
+        for process in installation.stack.processes:
+            assert process.ask("/livez")[0]
+            ready, report = process.ask("/readyz")
+            assert ready
+            assert {lane["state"] for lane in report["lanes"]} == {"running"}
+            metrics = process.ask("/metrics")[1]
+            for name in METRICS[process.service]:
+                assert f"\n{name}" in metrics, name
+        gatekeeper = installation.stack.processes[0].ask("/metrics")[1]
+        assert (
+            'holdshort_records_judged_total{code="",service="gatekeeper",verdict="admitted"} 1.0'
+            in gatekeeper
+        )
+
+
+def say_hello(wire: Wire) -> None:
+    wire.send("inputs", an_input("t", "r1"))
+
+
+BOTH = (
+    "holdshort_records_judged_total",
+    "holdshort_transactions_total",
+    "holdshort_transaction_seconds_bucket",
+    "holdshort_restore_seconds_bucket",
+    "holdshort_input_lag_records",
+    "holdshort_state_entries",
+    "holdshort_lanes",
+)
+METRICS = {
+    "gatekeeper": (*BOTH, "holdshort_interrupts_pending", "holdshort_interrupts_opened_total"),
+    "router": (*BOTH, "holdshort_batches_forwarded_total"),
+}
