@@ -47,6 +47,7 @@ class System:
         for topic in table(list(self.config.agents), list(self.config.teams)):
             self.broker.create(topic.name, PARTITIONS if topic.partitions == "threads" else LANES)
         self.rules: Rules = self.config.rules(PARTITIONS)
+        self._decisions = 0
         self._processes: dict[str, tuple[Runner[Any], asyncio.Task[None]]] = {}
 
     async def start(self, app: str) -> None:
@@ -92,7 +93,12 @@ class System:
         return await self.send_decision(team, thread, entries, **more)
 
     async def send_decision(self, team: str, thread: str, entries: Sequence[Json], **more: Json) -> Json:
-        decision = {"v": 1, "threadId": thread, "resume": list(entries), **more}
+        """A decision.v1 for the pause that is open, under a new id; `bare=True` sends plain AG-UI."""
+        decision: dict[str, Any] = {"threadId": thread, "resume": list(entries)}
+        if not more.pop("bare", False):
+            self._decisions += 1
+            known = {"decisionId": f"d{self._decisions}", "generation": self.thread(thread).generation}
+            decision = {"v": 1, **known, **decision, **more}
         await self.send(f"decisions.{team}", decision)
         return self.said(f"receipts.{team}", thread)[-1].value
 

@@ -19,6 +19,7 @@ from pydantic import (
     Field,
     SecretStr,
     ValidationError,
+    WithJsonSchema,
     model_validator,
 )
 from pydantic_settings import BaseSettings, SettingsConfigDict
@@ -47,7 +48,11 @@ def _duration(value: Any) -> int:
     return int(match[1]) * _UNITS[match[2]]
 
 
-DurationMs = Annotated[int, BeforeValidator(_duration)]
+DurationMs = Annotated[
+    int,
+    BeforeValidator(_duration),
+    WithJsonSchema({"type": "string", "pattern": r"^\d+(ms|s|m|h|d)$", "examples": ["15m", "24h"]}),
+]
 
 
 class _Model(BaseModel):
@@ -74,7 +79,11 @@ class RouteConfig(_Model):
 
     name: str | None = Field(None, max_length=60)
     reason: str | None = Field(None, description="Exact, `namespace:*`, `namespace.*`, or a core reason.")
-    tool: Annotated[list[str], BeforeValidator(lambda v: [v] if isinstance(v, str) else v)] = []
+    tool: Annotated[
+        list[str],
+        BeforeValidator(lambda v: [v] if isinstance(v, str) else v),
+        WithJsonSchema({"anyOf": [{"type": "string"}, {"type": "array", "items": {"type": "string"}}]}),
+    ] = []
     metadata: dict[str, str | bool | int | float] = {}
     team: Name
     answer_by: Literal["team", "anyone"] = "team"
@@ -175,6 +184,14 @@ class Config(_Model):
             unaddressed_reuse=self.unaddressed_reuse,
             limits=self.limits.limits(),
         )
+
+
+def config_schema() -> dict[str, Any]:
+    """The JSON Schema of the configuration file; names that cannot be topics do not fit."""
+    schema = Config.model_json_schema()
+    for names in ("agents", "teams"):
+        schema["properties"][names]["additionalProperties"] = False
+    return schema
 
 
 class KafkaSettings(BaseSettings):

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 from confluent_kafka import OFFSET_BEGINNING, Consumer, Producer, TopicPartition
-from confluent_kafka.admin import (  # type: ignore[attr-defined]  # documented, but not marked as exported
+from confluent_kafka.admin import (
     AdminClient,
     ConfigResource,
     NewTopic,

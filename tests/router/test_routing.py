@@ -2,6 +2,7 @@
 
 from collections.abc import Callable, Coroutine
 from functools import wraps
+from hashlib import sha256
 from typing import Any
 
 from tests.clients import Json, a_resume, an_input, an_interrupt, finished, paused, started
@@ -246,7 +247,7 @@ async def test_a_resumed_run_that_pauses_again_is_another_generation(s: System) 
     await s.send("agent-events.default", paused("t", run, an_interrupt("pay", reason="x:y")))
 
     assert s.asked("ops")["pay"]["generation"] == first + 1
-    bare = await s.decide("ops", "t", {"pay": True})
+    bare = await s.decide("ops", "t", {"pay": True}, bare=True)
     addressed = await s.decide("ops", "t", {"pay": True}, generation=first + 1)
     assert bare["entries"][0]["code"] == "STALE_GENERATION"
     assert addressed["verdict"] == "accepted"
@@ -265,6 +266,61 @@ async def test_everything_survives_a_restart_of_either_service(s: System) -> Non
 
     assert len(s.said("runs.default", "t")) == 2
     assert len(s.said("approvals.payments")) == 2
+
+
+@routed
+async def test_a_bare_resume_of_plain_ag_ui_counts_for_what_is_open(s: System) -> None:
+    await pay_and_migrate(s)
+    receipt = await s.decide("payments", "t", {"pay": {"approved": True}}, bare=True)
+
+    assert receipt["verdict"] == "accepted"
+    assert receipt["decisionId"].startswith("decisions.payments/")
+
+
+@routed
+async def test_a_decision_of_an_unknown_version_is_not_guessed_at(s: System) -> None:
+    await pay_and_migrate(s)
+    newer = await s.decide("payments", "t", {"pay": {"approved": True}}, v=2)
+    text = await s.decide("payments", "t", {"pay": {"approved": True}}, generation="1")
+    seen = await s.decide("payments", "t", {"pay": {"approved": True}}, seen=["pay"])
+
+    assert {one["code"] for one in (newer, text, seen)} == {"MALFORMED_DECISION"}
+    assert list(s.asked("payments")) == ["pay"]
+
+
+@routed
+async def test_what_a_decision_may_hold_is_limited(s: System) -> None:
+    await pay_and_migrate(s)
+    long_id = await s.decide("payments", "t", {"pay": {"approved": True}}, decisionId="d" * 1_000_000)
+    comment = await s.decide("payments", "t", {"pay": {"approved": True}}, comment="c" * 900_000)
+    payload = await s.decide("payments", "t", {"pay": {"approved": True, "x": "y" * 70_000}})
+
+    assert {one["code"] for one in (long_id, comment, payload)} == {"TOO_LARGE"}
+    assert len(s.said("gathering", "t")[-1].record.value or b"") < 5_000
+
+
+@routed
+async def test_many_receipts_do_not_outgrow_a_record(s: System) -> None:
+    await pay_and_migrate(s)
+    for number in range(80):
+        await s.decide("payments", "t", {"x" * 500 + str(number): 1}, decisionId="d" * 500 + str(number))
+
+    assert len(s.said("gathering", "t")[-1].record.value or b"") < 200_000
+    assert (await s.decide("payments", "t", {"pay": {"approved": True}}))["verdict"] == "accepted"
+
+
+@routed
+async def test_every_judgement_of_a_decision_is_in_the_audit_and_chained(s: System) -> None:
+    await pay_and_migrate(s)
+    await s.decide("dba", "t", {"pay": {"approved": True}, "migrate": True}, decidedBy="kim")
+    await s.decide("payments", "t", {"pay": {"approved": True}}, v=7)
+
+    records = [one for one in s.said("audit", "t") if one.value["service"] == "router"]
+    first, second = (one.value for one in records)
+    assert [entry["verdict"] for entry in first["entries"]] == ["refused", "accepted"]
+    assert first["entries"][1]["decidedBy"] == "kim"
+    assert (second["verdict"], second["code"]) == ("refused", "MALFORMED_DECISION")
+    assert second["previous"] == sha256(records[0].record.value or b"").hexdigest()
 
 
 @routed

@@ -4,8 +4,7 @@ import sys
 
 import typer
 
-from holdshort.cli import config, judge, serve, topics, up
-from holdshort.cli import demo as demo_command
+from holdshort.cli import config, demo, judge, serve, topics, up
 
 app = typer.Typer(
     name="holdshort",
@@ -16,7 +15,9 @@ app = typer.Typer(
     rich_markup_mode=None,
 )
 app.command(name="up")(up.up)
-app.command(name="demo")(demo_command.demo)
+app.command(name="demo")(demo.demo)
+app.command(name="demo-agent", hidden=True)(demo.demo_agent)
+app.command(name="demo-team", hidden=True)(demo.demo_team)
 app.command(name="gatekeeper")(serve.gatekeeper)
 app.command(name="router")(serve.router)
 app.add_typer(topics.app, name="topics")

@@ -47,6 +47,6 @@ def schema() -> None:
     """Print the JSON Schema of the configuration file, for editors."""
     import orjson  # noqa: PLC0415 - only here
 
-    from holdshort.settings import Config  # noqa: PLC0415 - heavy
+    from holdshort.settings import config_schema  # noqa: PLC0415 - heavy
 
-    typer.echo(orjson.dumps(Config.model_json_schema(), option=orjson.OPT_INDENT_2))
+    typer.echo(orjson.dumps(config_schema(), option=orjson.OPT_INDENT_2))

@@ -160,13 +160,13 @@ class Gate:
         if verdict.kind not in QUIET:
             told = _told(before, after, verdict, key, place)
             self.told.append(told)
-            outputs = (*verdict.emits, self._audit(told, after, context))
+            outputs = (*verdict.emits, self._audit(told, before, after, context))
         if after is before:
             return Step(outputs, stored)
         return Step(outputs, None if after.empty else after)
 
-    def _audit(self, told: Told, after: ThreadState, context: Context) -> Emit:
-        pause, run = after.pause, after.run
+    def _audit(self, told: Told, before: ThreadState, after: ThreadState, context: Context) -> Emit:
+        pause, run = after.pause or before.pause, after.run or before.run
         members = {
             "at": context.now,
             "service": "gatekeeper",

@@ -38,6 +38,8 @@ RESUMES: Final = "resumes"
 # Refusals after which asking people again would not help: the batch stays gathered, an alert says why.
 HOLD: Final = frozenset({Code.TOO_LARGE, Code.UNKNOWN_AGENT, Code.INVALID_RESUME, Code.MALFORMED_INPUT})
 
+HEADERS_BYTES: Final = 2048  # room for key and headers of the batch, which count for the limit too
+
 _replace = msgspec.structs.replace
 
 
@@ -50,6 +52,15 @@ class Told(NamedTuple):
     team: str | None = None
     code: str | None = None
     run_id: str | None = None
+
+
+class _Case(NamedTuple):
+    """A decision at the moment of its judgement."""
+
+    record: Record
+    team: str
+    thread: str
+    context: Context
 
 
 class RouterDecider:
@@ -160,10 +171,7 @@ class RouterDecider:
             return gathering
         if pause.refusal.code not in HOLD:  # of a busy thread, too: the pause is open again
             return gather.asked_again(gathering)
-        if gathering.held is None:
-            self._tell("held", gathering, code=pause.refusal.code)
-            gathering = _replace(gathering, held=pause.refusal.code)
-        return gathering
+        return gathering if gathering.held else self._held(gathering, pause.refusal.code)
 
     # -- decisions -----------------------------------------------------------------------------------------
 
@@ -171,33 +179,31 @@ class RouterDecider:
         team = record.topic.removeprefix(DECISIONS)
         value = parse_object(record.value)
         if value is None or usable(value.get("threadId")) is None:
-            return self._dead(state, record, DecisionCode.MALFORMED_DECISION)
+            return self._dead(state, record, DecisionCode.MALFORMED_DECISION, context)
         thread = value["threadId"]
         home = partition_of(thread.encode(), self.rules.partitions)
         if record.key != thread.encode() or home != record.partition:
-            return self._dead(state, record, Code.MISKEYED_RECORD)
+            return self._dead(state, record, Code.MISKEYED_RECORD, context)
+        case = _Case(record, team, thread, context)
         decision = self._read(value, record)
         if isinstance(decision, Misread):
-            self.counts["refused", decision.code] += 1
-            return Step((self._receipt(team, thread, records.misread_receipt(decision, thread)),), state)
+            receipt = records.misread_receipt(decision, thread)
+            return self._answered(case, state, decision.decision_id, decision.generation, receipt)
         for known in state.receipts if state else ():
             if (known.team, known.decision_id) == (team, decision.decision_id):
-                self.counts["duplicate", None] += 1
                 again = records.as_duplicate(bytes(known.value))
-                return Step((self._receipt(team, thread, again),), state)
-        return self._decided(state, decision, team, context)
+                return self._answered(case, state, decision.decision_id, decision.generation, again)
+        return self._decided(state, decision, case)
 
     def _read(self, value: dict[str, Any], record: Record) -> Decision | Misread:
         place = f"{record.topic}/{record.partition}/{record.offset}"
         if size_of(record) > self.rules.limits.input:
-            return Misread(usable(value.get("decisionId")) or place, None, Code.TOO_LARGE, ())
-        return read_decision(value, place)
+            return Misread(place, None, Code.TOO_LARGE)
+        return read_decision(value, place, self.rules.limits)
 
-    def _decided(
-        self, state: Gathering | None, decision: Decision, team: str, context: Context
-    ) -> Step[Gathering]:
-        pause = self._pause(decision.thread.encode())
-        judged = judge_decision(decision, team, pause, state, context.now, self.rules)
+    def _decided(self, state: Gathering | None, decision: Decision, case: "_Case") -> Step[Gathering]:
+        context, pause = case.context, self._pause(case.record.key)
+        judged = judge_decision(decision, case.team, pause, state, context.now, self.rules)
         after, outputs = state, []
         for one in judged:
             if one.answer is not None and after is not None:
@@ -210,7 +216,12 @@ class RouterDecider:
                 return Step((), state, wanted)
             after, forwarded = self._forwarded(after, pause, context)
             outputs += forwarded
-        return self._receipted(after, decision, team, judged, outputs, context)
+        receipt = records.receipt(decision, judged, after)
+        if after is not None:
+            kept = msgspec.Raw(records.kept_receipt(receipt))
+            after = gather.remembered(after, Receipt(case.team, decision.decision_id, kept))
+        step = self._answered(case, after, decision.decision_id, decision.generation, receipt, judged)
+        return Step([*outputs, *step.outputs], after)
 
     def _forwarded(
         self, gathering: Gathering, pause: Pause, context: Context
@@ -218,64 +229,76 @@ class RouterDecider:
         """The batch is complete: one RunAgentInput for this pause, which the gate judges like any other."""
         rebuilt = rebuild(pause, context.fetched)
         if not rebuilt.complete and self.rules.agent(pause.agent).resume == "replay":
-            self._tell("held", gathering, code="INCOMPLETE_CONTEXT")
-            return _replace(gathering, held="INCOMPLETE_CONTEXT"), []
+            return self._held(gathering, "INCOMPLETE_CONTEXT"), []
         value = run_input(pause, gathering, rebuilt)
+        if len(value) > self.rules.limits.input - HEADERS_BYTES:
+            return self._held(gathering, Code.TOO_LARGE), []
         headers = (JSON_TYPE, (GENERATION, str(pause.generation).encode()))
         self._tell("forwarded", gathering, run_id=gathering.run_id)
         emit = Emit(RESUMES, gathering.thread_id.encode(), value, headers)
         return _replace(gathering, forwarded=gathering.run_id), [emit]
 
-    def _receipted(
-        self,
-        after: Gathering | None,
-        decision: Decision,
-        team: str,
-        judged: Sequence[Judged],
-        outputs: list[Emit],
-        context: Context,
-    ) -> Step[Gathering]:
-        value = records.receipt(decision.decision_id, decision.generation, decision.thread, judged, after)
-        if after is not None:
-            kept = Receipt(team=team, decision_id=decision.decision_id, value=msgspec.Raw(value))
-            after = gather.remembered(after, kept)
-        for one in judged:
-            self.counts[one.verdict, one.code] += 1
-            self.told.append(Told("decided", decision.thread, decision.generation, team, one.code))
-        audit = self._audit(decision, team, judged, after, context)
-        return Step([*outputs, self._receipt(team, decision.thread, value), audit], after)
+    def _held(self, gathering: Gathering, why: str) -> Gathering:
+        """Complete, but not sent: asking people again would not help; an alert says why."""
+        self._tell("held", gathering, code=why)
+        return _replace(gathering, held=why)
 
-    def _audit(
+    def _answered(
         self,
-        decision: Decision,
-        team: str,
-        judged: Sequence[Judged],
-        after: Gathering | None,
-        context: Context,
-    ) -> Emit:
+        case: "_Case",
+        state: Gathering | None,
+        decision_id: str,
+        generation: int | None,
+        receipt: bytes,
+        judged: Sequence[Judged] = (),
+    ) -> Step[Gathering]:
+        """The receipt of a decision, and its record in the audit."""
+        said = records.verdict_of(receipt)
+        told: list[tuple[str, str | None]] = [(one.verdict, one.code) for one in judged] or [said]
+        for verdict, code in told:
+            self.counts[verdict, code] += 1
+            self.told.append(Told("decided", case.thread, generation, case.team, code))
+        members = {
+            "at": case.context.now,
+            "service": "router",
+            "runId": state.forwarded if state else None,
+            "generation": generation,
+            "verdict": said[0],
+            "code": said[1],
+            "team": case.team,
+            "decisionId": decision_id,
+            "entries": [
+                {
+                    "interruptId": one.interrupt_id,
+                    "verdict": one.verdict,
+                    "code": one.code,
+                    "digest": one.answer.digest if one.answer else None,
+                    "decidedBy": one.answer.decided_by if one.answer else None,
+                }
+                for one in judged
+            ],
+            "source": _source(case.record),
+        }
+        audit = Chain(self.notes).record(case.context.partition, case.thread, members)
+        key = case.thread.encode()
+        return Step((Emit(f"receipts.{case.team}", key, receipt, (JSON_TYPE,)), audit), state)
+
+    def _dead(
+        self, state: Gathering | None, record: Record, code: Code | DecisionCode, context: Context
+    ) -> Step[Gathering]:
+        thread = (record.key or b"").decode(errors="replace")
+        self.counts["unreadable", code] += 1
+        self.told.append(Told("dead", thread, None, None, code))
+        limit = self.rules.limits.dead_letter
+        emit = dead_letter(record, code, code.sentence, service="router", limit=limit)
         members = {
             "at": context.now,
             "service": "router",
-            "runId": after.forwarded if after else None,
-            "generation": decision.generation,
-            "verdict": judged[0].verdict,
-            "code": judged[0].code,
-            "principal": decision.decided_by,
-            "team": team,
-            "decisionId": decision.decision_id,
-            "digests": {one.interrupt_id: one.answer.digest for one in judged if one.answer},
+            "verdict": "unreadable",
+            "code": code,
+            "source": _source(record),
         }
-        return Chain(self.notes).record(context.partition, decision.thread, members)
-
-    def _receipt(self, team: str, thread: str, value: bytes) -> Emit:
-        return Emit(f"receipts.{team}", thread.encode(), value, (JSON_TYPE,))
-
-    def _dead(self, state: Gathering | None, record: Record, code: Code | DecisionCode) -> Step[Gathering]:
-        self.counts["unreadable", code] += 1
-        self.told.append(Told("dead", (record.key or b"").decode(errors="replace"), None, None, code))
-        limit = self.rules.limits.dead_letter
-        emit = dead_letter(record, code, code.sentence, service="router", limit=limit)
-        return Step((emit,), state)
+        return Step((emit, Chain(self.notes).record(context.partition, thread, members)), state)
 
     def _tell(
         self, what: str, gathering: Gathering, *, code: str | None = None, run_id: str | None = None
@@ -302,6 +325,10 @@ class RouterDecider:
 
     def with_end(self, state: Gathering, end: int) -> Gathering:
         return state
+
+
+def _source(record: Record) -> dict[str, Any]:
+    return {"topic": record.topic, "partition": record.partition, "offset": record.offset}
 
 
 def _shown_as_it_should_be(gathering: Gathering, pause: Pause) -> tuple[Gathering, list[Emit]]:

@@ -33,6 +33,12 @@ class Answer(_Part, frozen=True, kw_only=True):
     decided_at: Any = None
     comment: str | None = None
 
+    @property
+    def size(self) -> int:
+        """Bytes of what its author made us keep."""
+        payload = b"" if self.payload is msgspec.UNSET else bytes(self.payload)
+        return len(payload) + len(bytes(self.metadata or b"")) + len(self.comment or "")
+
 
 class Asked(_Part, frozen=True, kw_only=True):
     """One interrupt and its team; `shown` says that its approval stands in the team's topic."""
@@ -45,7 +51,7 @@ class Asked(_Part, frozen=True, kw_only=True):
     previous: Answer | None = None
 
 
-class Receipt(_Part, frozen=True, kw_only=True):
+class Receipt(_Part, frozen=True):
     """A receipt as it was given, so that the same decision gets the same answer again."""
 
     team: str
@@ -85,6 +91,11 @@ class Gathering(_Part, frozen=True, kw_only=True):
     @property
     def complete(self) -> bool:
         return all(one.answer is not None for one in self.asked)
+
+    @property
+    def size(self) -> int:
+        """Bytes of the answers gathered so far."""
+        return sum(one.answer.size for one in self.asked if one.answer is not None)
 
     @property
     def waiting_for(self) -> list[str]:
@@ -128,6 +139,7 @@ def asked_again(gathering: Gathering) -> Gathering:
 
 
 def remembered(gathering: Gathering, receipt: Receipt) -> Gathering:
+    """With this receipt, the oldest ones forgotten."""
     receipts = (*gathering.receipts, receipt)[-RECEIPTS_KEPT:]
     return _replace(gathering, receipts=receipts)
 

@@ -3,7 +3,7 @@
 from base64 import urlsafe_b64encode
 from collections.abc import Sequence
 from hashlib import sha256
-from typing import Any
+from typing import Any, Final
 
 import msgspec
 import orjson
@@ -12,7 +12,7 @@ from holdshort.contract.canon import canonical
 from holdshort.contract.messages import JSON_TYPE, Emit
 from holdshort.contract.resume import expires_at
 from holdshort.contract.state import Interrupt, Pause
-from holdshort.router.decisions import Judged, Misread, seen_digest
+from holdshort.router.decisions import Decision, Judged, Misread, seen_digest
 from holdshort.router.gathering import Answer, Asked, Gathering
 
 
@@ -77,33 +77,34 @@ def _previous(answer: Answer | None) -> Any:
     return previous
 
 
-def receipt(
-    decision_id: str,
-    generation: int | None,
-    thread: str,
-    judged: Sequence[Judged],
-    gathering: Gathering | None,
-) -> bytes:
+def receipt(decision: Decision, judged: Sequence[Judged], gathering: Gathering | None) -> bytes:
     """The router's answer to a decision, entry by entry (receipt.v1)."""
     verdicts = {one.verdict for one in judged}
-    verdict = next((v for v in ("accepted", "duplicate") if v in verdicts), "refused")
-    is_open = gathering is not None and gathering.closed_at is None
+    open_one = gathering if gathering is not None and gathering.closed_at is None else None
     return orjson.dumps(
         {
             "v": 1,
-            "decisionId": decision_id,
-            "threadId": thread,
-            "generation": generation,
-            "verdict": verdict,
+            "decisionId": decision.decision_id,
+            "threadId": decision.thread,
+            "generation": decision.generation,
+            "verdict": next((v for v in ("accepted", "duplicate") if v in verdicts), "refused"),
             "code": None,
+            "problems": [],
             "entries": [_entry(one) for one in judged],
             "batch": {
-                "complete": gathering.complete if gathering is not None and is_open else False,
-                "waitingFor": gathering.waiting_for if gathering is not None and is_open else [],
-                "runId": gathering.forwarded if gathering is not None and is_open else None,
+                "complete": open_one.complete if open_one else False,
+                "waitingFor": open_one.waiting_for if open_one else [],
+                "runId": open_one.forwarded if open_one else None,
             },
         }
     )
+
+
+def verdict_of(value: bytes) -> tuple[str, str | None]:
+    """The verdict and code of a receipt; where it has no code of its own, that of its first entry."""
+    said = orjson.loads(value)
+    codes = [entry["code"] for entry in said["entries"]]
+    return said["verdict"], said["code"] or (codes[0] if said["verdict"] == "refused" and codes else None)
 
 
 def misread_receipt(misread: Misread, thread: str) -> bytes:
@@ -130,6 +131,17 @@ def _entry(judged: Judged) -> dict[str, Any]:
         "code": judged.code,
         "problems": [msgspec.to_builtins(problem) for problem in judged.problems],
     }
+
+
+RECEIPT_KEPT_BYTES: Final = 4096
+
+
+def kept_receipt(value: bytes) -> bytes:
+    """A receipt as it is remembered: a long one without its problems, which were told once."""
+    if len(value) <= RECEIPT_KEPT_BYTES:
+        return value
+    whole = orjson.loads(value)
+    return orjson.dumps({**whole, "entries": [{**entry, "problems": []} for entry in whole["entries"]]})
 
 
 def as_duplicate(value: bytes) -> bytes:

@@ -5,6 +5,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import Final, Generic, TypeVar
 
 from holdshort.stream.decider import Context, Place, Step
+from holdshort.stream.errors import Halt
 from holdshort.stream.lane import Lane
 from holdshort.stream.ports import Clock, Inputs, Log
 from holdshort.stream.positions import Positions, Reached, encode_positions
@@ -74,6 +75,8 @@ class Batch(Generic[S]):
 
     def _apply(self, partition: int, key: bytes | None, step: Step[S]) -> None:
         for output in step.outputs:
+            if len(output.value or b"") > self.lane.settings.max_value:
+                raise Halt(f"a record for {output.topic} is larger than any topic takes")
             self.outputs[TopicPartition(output.topic, partition)].append(output)
         store = self.lane.stores[partition]
         if key is not None and step.state is not store.get(key):

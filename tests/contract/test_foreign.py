@@ -1,0 +1,52 @@
+"""Row *foreign* of contract 2: the thread has a run or a pause of another agent."""
+
+from tests.playbook import Agent, Playbook, agent, client, opened, passed, violated
+
+other = Agent("other")
+FOREIGN = violated("FOREIGN_RUN", emitted=["dead-letters"], dead=["FOREIGN_RUN"])
+
+
+def both() -> Playbook:
+    return Playbook(agents=["default", "other"])
+
+
+def test_an_event_while_another_agent_runs_is_a_dead_letter_and_not_shown() -> None:
+    play = both()
+    play(client.asks("r1"), agent.starts("r1"))
+
+    play >> other.starts("x") << FOREIGN
+    play >> other.says(run="x") << FOREIGN
+    play >> other.says(run=None) << FOREIGN
+
+
+def test_an_interrupt_outcome_of_another_agent_does_not_touch_the_pause() -> None:
+    play = both()
+    play >> agent.interrupts("r1", "a") << opened("a")
+    before = play.state()
+
+    play >> other.interrupts("r1", "b") << FOREIGN
+
+    assert play.state() == before
+
+
+def test_another_agents_heartbeat_renews_nothing() -> None:
+    play = both()
+    play(client.asks("r1"), agent.starts("r1"))
+    before = play.state()
+
+    play >> other.beats("r1") << FOREIGN
+
+    assert play.state() == before
+
+
+def test_once_the_thread_is_idle_another_agent_may_run_there() -> None:
+    play = both()
+    play(client.asks("r1"), agent.finishes("r1"))
+
+    play >> other.starts("x") << passed(under=["x"])
+
+
+def test_an_agent_that_is_not_configured_is_as_foreign_as_any() -> None:
+    play = Playbook()
+    play(client.asks("r1"))
+    play >> Agent("stranger").says(run="r1") << FOREIGN
