@@ -1,5 +1,10 @@
-"""The generated parts of README: `python -m tests.readme` renews them, and a test holds README to them."""
+"""The generated parts of README: `python -m tests.readme` renews them, and a test holds README to them.
 
+With `--record`, it runs the demo and records what it says, too.
+"""
+
+import os
+import subprocess
 import sys
 from collections.abc import Iterator
 from pathlib import Path
@@ -29,9 +34,21 @@ def _decision_codes() -> Iterator[str]:
         yield f"| `{code}` | {code.sentence} |"
 
 
-def renewed(text: str) -> str:
+def recording() -> str:
+    """What `./dev demo` shows, once the jars are cached."""
+    done = subprocess.run(
+        [sys.executable, "-m", "holdshort.cli", "demo"],
+        env=os.environ | {"NO_COLOR": "1"},
+        capture_output=True,
+        text=True,
+        check=True,
+    )
+    return f"```text\n{done.stdout.strip()}\n```"
+
+
+def renewed(text: str, further: dict[str, str] | None = None) -> str:
     """README with its generated parts as they must be."""
-    for name, part in parts().items():
+    for name, part in (parts() | (further or {})).items():
         begin, end = f"<!-- {name} -->\n", f"<!-- /{name} -->"
         before, _, rest = text.partition(begin)
         _, marker, after = rest.partition(end)
@@ -41,5 +58,6 @@ def renewed(text: str) -> str:
 
 
 if __name__ == "__main__":
-    README.write_text(renewed(README.read_text()))
+    recorded = {"demo": recording()} if "--record" in sys.argv else {}
+    README.write_text(renewed(README.read_text(), recorded))
     sys.stdout.write(f"{README.name} renewed\n")

@@ -77,7 +77,7 @@ async def _with_nothing_left(main: Coroutine[Any, Any, T]) -> T:
     try:
         return await main
     finally:
-        left = asyncio.all_tasks() - {asyncio.current_task()}
-        for task in left:
-            task.cancel()
-        await asyncio.gather(*left, return_exceptions=True)
+        while left := asyncio.all_tasks() - {asyncio.current_task()}:  # one that ends may start another
+            for task in left:
+                task.cancel()
+            await asyncio.gather(*left, return_exceptions=True)

@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 import pytest_asyncio
-from tests.clients import a_resume, an_input, an_interrupt, finished, paused, started, told
+from tests.clients import Json, a_resume, an_input, an_interrupt, finished, paused, started, told
 from tests.installations import TWO_TEAMS, Installation, installed
 
 from holdshort.contract.keys import partition_of
@@ -135,27 +135,25 @@ async def test_a_hostile_response_schema_can_only_be_cancelled(gate: Installatio
 
 async def test_a_decision_of_a_team_that_does_not_own_the_question_gets_a_receipt(gate: Installation) -> None:
     wire, thread = gate.wire, "owners"
-    await pause_for_payments(gate, thread)
-    answer = {"interruptId": "pay", "status": "resolved", "payload": True}
-    wire.send("decisions.dba", {"v": 1, "decisionId": "d1", "threadId": thread, "resume": [answer]})
+    approval = await pause_for_payments(gate, thread)
+    wire.send("decisions.dba", a_decision(approval, "d1"))
 
     await wire.until(lambda _: bool(wire.of("receipts.dba", thread)))
     assert wire.of("receipts.dba", thread)[0].value["entries"][0]["code"] == "NOT_YOUR_INTERRUPT"
-    wire.send("decisions.payments", {"v": 1, "decisionId": "d2", "threadId": thread, "resume": [answer]})
+    wire.send("decisions.payments", a_decision(approval, "d2"))
     await wire.until(lambda _: len(wire.of("runs.default", thread)) == 2, why="the owner is not heard")
 
 
 async def test_a_decision_for_a_pause_that_is_over_gets_a_receipt(gate: Installation) -> None:
     wire, thread = gate.wire, "over"
-    await pause_for_payments(gate, thread)
-    answer = {"interruptId": "pay", "status": "resolved", "payload": True}
-    wire.send("decisions.payments", {"v": 1, "decisionId": "d1", "threadId": thread, "resume": [answer]})
+    approval = await pause_for_payments(gate, thread)
+    wire.send("decisions.payments", a_decision(approval, "d1"))
     await wire.until(lambda _: len(wire.of("runs.default", thread)) == 2)
     run = wire.of("runs.default", thread)[1].value["runId"]
     wire.send("agent-events.default", started(thread, run))
     wire.send("agent-events.default", finished(thread, run))
     await wire.until(lambda _: bool(told(wire, "events", thread, "RUN_FINISHED", run)))
-    wire.send("decisions.payments", {"v": 1, "decisionId": "d2", "threadId": thread, "resume": [answer]})
+    wire.send("decisions.payments", a_decision(approval, "d2"))
 
     await wire.until(lambda _: len(wire.of("receipts.payments", thread)) == 2)
     assert wire.of("receipts.payments", thread)[1].value["entries"][0]["code"] == "STALE_GENERATION"
@@ -177,7 +175,14 @@ async def test_a_client_cannot_answer_for_a_team(gate: Installation) -> None:
     assert len(wire.of("runs.default", thread)) == 1
 
 
-async def pause_for_payments(gate: Installation, thread: str) -> None:
+def a_decision(approval: Json, decision_id: str) -> Json:
+    answer = {"interruptId": "pay", "status": "resolved", "payload": True}
+    which = {"threadId": approval["threadId"], "generation": approval["generation"]}
+    return {"v": 1, "decisionId": decision_id, **which, "resume": [answer]}
+
+
+async def pause_for_payments(gate: Installation, thread: str) -> Json:
+    """Pause a thread for a transfer; returns the approval that payments is asked for."""
     wire = gate.wire
     wire.send("inputs", an_input(thread, "r1"))
     await wire.until(lambda _: bool(wire.of("runs.default", thread)))
@@ -188,7 +193,10 @@ async def pause_for_payments(gate: Installation, thread: str) -> None:
         paused(thread, "r1", an_interrupt("pay", toolCallId=f"{thread}-call")),
     ):
         wire.send("agent-events.default", event, key=thread)
-    await wire.until(
-        lambda _: any(s.value and s.value["threadId"] == thread for s in wire.of("approvals.payments")),
-        why="payments is not asked",
-    )
+
+    def asked() -> list[Json]:
+        approvals = [seen.value for seen in wire.of("approvals.payments") if seen.value]
+        return [approval for approval in approvals if approval["threadId"] == thread]
+
+    await wire.until(lambda _: bool(asked()), why="payments is not asked")
+    return asked()[0]

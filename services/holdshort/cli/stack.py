@@ -21,9 +21,9 @@ from rich.table import Table
 
 from holdshort.settings import KafkaSettings, Settings, load_settings
 from holdshort.stream.admin import Admin
+from holdshort.stream.connection import connection_of
 from holdshort.stream.embedded import EmbeddedKafka, jars_cached
 from holdshort.stream.errors import Fatal
-from holdshort.stream.service import connection_of
 from holdshort.stream.topics import table
 
 READY_DEADLINE_S: Final = 60.0

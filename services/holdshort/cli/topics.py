@@ -35,7 +35,7 @@ def apply(as_json: AsJson = False) -> None:
 async def _plan() -> "Sequence[Difference]":
     from holdshort.settings import load_settings  # noqa: PLC0415 - heavy
     from holdshort.stream.admin import Admin  # noqa: PLC0415 - heavy
-    from holdshort.stream.service import connection_of  # noqa: PLC0415 - heavy
+    from holdshort.stream.connection import connection_of  # noqa: PLC0415 - heavy
     from holdshort.stream.topics import table  # noqa: PLC0415 - heavy
 
     kafka, settings, config = load_settings()
@@ -47,7 +47,7 @@ async def _plan() -> "Sequence[Difference]":
 async def _apply() -> "Sequence[Difference]":
     from holdshort.settings import load_settings  # noqa: PLC0415 - heavy
     from holdshort.stream.admin import Admin  # noqa: PLC0415 - heavy
-    from holdshort.stream.service import connection_of  # noqa: PLC0415 - heavy
+    from holdshort.stream.connection import connection_of  # noqa: PLC0415 - heavy
 
     differences = await _plan()
     kafka, settings, _ = load_settings()

@@ -6,6 +6,8 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
+from holdshort.settings import KafkaSettings
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Connection:
@@ -56,3 +58,17 @@ class Connection:
             "ssl.key.location": self.ssl_key_file and str(self.ssl_key_file),
         }
         return {name: value for name, value in known.items() if value is not None}
+
+
+def connection_of(kafka: KafkaSettings, client_id: str) -> Connection:
+    return Connection(
+        bootstrap_servers=kafka.bootstrap_servers,
+        security_protocol=kafka.security_protocol,
+        sasl_mechanism=kafka.sasl_mechanism,
+        sasl_username=kafka.sasl_username,
+        sasl_password=kafka.password(),
+        ssl_ca_file=kafka.ssl_ca_file,
+        ssl_cert_file=kafka.ssl_cert_file,
+        ssl_key_file=kafka.ssl_key_file,
+        client_id=client_id,
+    )

@@ -16,7 +16,7 @@ from prometheus_client import CollectorRegistry
 from holdshort.settings import KafkaSettings, Settings
 from holdshort.stream.admin import Admin, unfit
 from holdshort.stream.clock import WallClock
-from holdshort.stream.connection import Connection
+from holdshort.stream.connection import connection_of
 from holdshort.stream.decider import Decider
 from holdshort.stream.engine_settings import EngineSettings
 from holdshort.stream.errors import Fatal
@@ -31,20 +31,6 @@ from holdshort.telemetry.metrics import EngineMetrics
 S = TypeVar("S")
 
 BLOCKED_S: Final = 15.0  # a loop that has not turned for so long is dead, whatever it says
-
-
-def connection_of(kafka: KafkaSettings, client_id: str) -> Connection:
-    return Connection(
-        bootstrap_servers=kafka.bootstrap_servers,
-        security_protocol=kafka.security_protocol,
-        sasl_mechanism=kafka.sasl_mechanism,
-        sasl_username=kafka.sasl_username,
-        sasl_password=kafka.password(),
-        ssl_ca_file=kafka.ssl_ca_file,
-        ssl_cert_file=kafka.ssl_cert_file,
-        ssl_key_file=kafka.ssl_key_file,
-        client_id=client_id,
-    )
 
 
 class Service(Generic[S]):

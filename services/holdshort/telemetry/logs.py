@@ -36,6 +36,7 @@ class Event(StrEnum):
     AGENT_RUN_STARTED = "agent_run_started"
     AGENT_RUN_FAILED = "agent_run_failed"
     AGENT_RUN_SKIPPED = "agent_run_skipped"
+    APPROVAL_FAILED = "approval_failed"
 
 
 def logger() -> Any:

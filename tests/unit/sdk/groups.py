@@ -36,6 +36,7 @@ class Group:
         self.running: set[str] = set()
         self.ended: set[str] = set()
         self.refusing_commits = False
+        self.commit_takes = 0.01
 
     # -- the gate ------------------------------------------------------------------------------------------
 
@@ -59,8 +60,8 @@ class Group:
 
     # -- the coordinator -----------------------------------------------------------------------------------
 
-    async def join(self, name: str, **habits: float) -> "Worker":
-        worker = Worker(self, name, **habits)
+    async def join(self, name: str, *, concurrency: int = 10, grace: float = 25.0) -> "Worker":
+        worker = Worker(self, name, Pace(concurrency=concurrency, grace=grace))
         self.workers[name] = worker
         await self.rebalance()
         return worker
@@ -92,7 +93,7 @@ class Group:
 class Worker:
     """One process of the agent service. Its runs go on until they are released."""
 
-    def __init__(self, group: Group, name: str, concurrency: int = 10, grace: float = 25.0) -> None:
+    def __init__(self, group: Group, name: str, pace: Pace) -> None:
         self.name = name
         self.group = group
         self.assignment: set[int] = set()
@@ -102,7 +103,6 @@ class Worker:
         self.running: dict[str, asyncio.Event] = {}
         self.cancelled: list[str] = []
         self.before_executing: Callable[[Run], None] = lambda _: None
-        pace = Pace(concurrency=int(concurrency), grace=grace)
         self.intake = Intake(self, name, self._conduct, self._lost, pace, group.clock.now)
         self.serving = asyncio.create_task(self.intake.serve(self.stopping))
         self.dead = False
@@ -110,7 +110,7 @@ class Worker:
     @property
     def idle(self) -> bool:
         """Whether nothing is left of any run that it took."""
-        return not self.intake._runs()
+        return not self.intake._runs
 
     async def die(self) -> None:
         """Nothing of it has an effect any more."""
@@ -167,7 +167,7 @@ class Worker:
 
     async def commit(self, ledgers: Mapping[int, tuple[int, str]]) -> None:
         assignment = self.assignment
-        await asyncio.sleep(0.01)
+        await asyncio.sleep(self.group.commit_takes)
         ours = self.group.workers.get(self.name) is self and assignment is self.assignment
         if self.dead or self.group.refusing_commits or not ours or not set(ledgers) <= self.assignment:
             raise NotAMemberError

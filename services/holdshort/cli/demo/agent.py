@@ -32,12 +32,12 @@ async def _think(
             for number, (name, args) in enumerate(ASKED_FOR.items())
         }
     else:
-        yield "Done. " + " ".join(f"{name}: {said}." for name, said in returned.items())
+        yield "Done: " + "; ".join(f"{name}: {said.rstrip('.')}" for name, said in returned.items())
 
 
-def _returned(messages: Sequence[ModelMessage]) -> dict[str, Any]:
+def _returned(messages: Sequence[ModelMessage]) -> dict[str, str]:
     parts = [part for message in messages for part in message.parts]
-    return {part.tool_name: part.content for part in parts if isinstance(part, ToolReturnPart)}
+    return {part.tool_name: str(part.content) for part in parts if isinstance(part, ToolReturnPart)}
 
 
 agent = Agent(FunctionModel(stream_function=_think), output_type=[str, DeferredToolRequests])

@@ -6,6 +6,7 @@ import sys
 import time
 from collections.abc import Awaitable, Callable
 from contextlib import AsyncExitStack
+from datetime import UTC, datetime
 from importlib.resources import as_file, files
 from typing import Any, Final
 
@@ -16,9 +17,9 @@ from rich.console import Console
 from holdshort.cli.demo.watch import NotAsSaidError, Sight, Watch
 from holdshort.cli.stack import Stack
 from holdshort.contract.pending import decode_pending
-from holdshort.sdk.approver import answer, approve, decision_record, deny
+from holdshort.sdk.approvals import Approval, Decision, answer, approve, decision_record, deny
+from holdshort.stream.connection import connection_of
 from holdshort.stream.kafka import AioKafka
-from holdshort.stream.service import connection_of
 
 TOPICS: Final = (
     "inputs",
@@ -32,6 +33,7 @@ TOPICS: Final = (
     "receipts.payments",
     "receipts.dba",
 )
+PREFIX: Final = "holdshort-demo."  # on a Kafka that is there already, nobody else's topics
 EDITED: Final = {"amount": 95, "to": "ACME"}
 
 
@@ -43,7 +45,8 @@ async def tell(*, as_json: bool) -> int:
         began = time.monotonic()
         if not as_json:
             console.print("Starting an Apache Kafka, its topics, a gatekeeper, a router and an agent ...")
-        stack = Stack(environment={"HOLDSHORT_CONFIG": str(config)}, console=console, extras=("demo-agent",))
+        environment = {"HOLDSHORT_CONFIG": str(config), "HOLDSHORT_PREFIX": PREFIX}
+        stack = Stack(environment=environment, console=console, extras=("demo-agent",))
         await open_things.enter_async_context(stack)
         story = await Story.begin(stack, open_things, _teller(console, as_json=as_json), began)
         return await story.tell(console, as_json=as_json)
@@ -58,9 +61,10 @@ def _teller(console: Console, *, as_json: bool) -> Teller:
         typer.echo(json.dumps(step))
 
     def tell_people(number: int, seconds: float, _: str, said: str, facts: dict[str, Any]) -> None:
-        console.print(f"[dim]{seconds:6.2f} s[/dim]  [bold]{number:2}[/bold]  {said}")
+        console.print(f"[dim]{seconds:6.2f} s[/dim]  [bold]{number:2}[/bold]  {said}", soft_wrap=True)
         for name, value in facts.items():
-            console.print(f"[dim]              {name}: {value}[/dim]", soft_wrap=True)
+            shown = value if isinstance(value, str) else json.dumps(value)
+            console.print(f"[dim]              {name}: {shown}[/dim]", soft_wrap=True)
 
     return tell_json if as_json else tell_people
 
@@ -113,7 +117,7 @@ class Story:
         if as_json:
             typer.echo(json.dumps({"summary": summary}))
         else:
-            console.print(_ending(summary))
+            console.print(_ending(summary), soft_wrap=True)
         sys.stdout.flush()
         return 0 if ok else 1
 
@@ -258,8 +262,10 @@ class Story:
             "decide", "Payments approves with edited arguments, the database team denies.", edited=EDITED
         )
 
-    async def decision(self, team: str, given: Any) -> dict[str, Any]:
-        record = decision_record(self.approval(team), given)
+    async def decision(self, team: str, given: Decision) -> dict[str, Any]:
+        """What a person of the team decides, as the SDK writes it; returns the receipt."""
+        approval = Approval.model_validate(self.approval(team))
+        record = decision_record(approval, given, datetime.now(UTC))
         await self.watch.send(f"decisions.{team}", record, self.thread)
         await self.watch.until("a receipt", lambda: bool(self.receipt(team, record["decisionId"])))
         return self.receipt(team, record["decisionId"])

@@ -1,0 +1,201 @@
+"""Agents and approvers in your own tests, without Kafka: inputs and questions in, events and decisions out.
+
+    said = await run_agent(worker, an_input("pay ann 50"))
+    [question] = said.approvals()
+    decision = await app.decide(question)
+    after = await run_agent(worker, said.resumed({question.interrupt_id: decision}))
+    assert after.outcome == "success"
+
+What is said is exactly what the worker would publish, snapshots and made-up endings included.
+"""
+
+import asyncio
+import json
+from base64 import urlsafe_b64encode
+from collections.abc import Mapping
+from datetime import UTC, datetime
+from typing import Any, NamedTuple
+
+import orjson
+
+from holdshort.contract.canon import digest_of
+from holdshort.sdk.agent import AgentWorker
+from holdshort.sdk.approvals import ABSENT, Approval, Decision, decision_record
+from holdshort.sdk.approver import Approver
+from holdshort.sdk.conduct import Function, Habits, Voice, conduct
+from holdshort.sdk.runs import Run
+from holdshort.sdk.transcript import Transcript
+
+Json = Any
+
+
+class Said(NamedTuple):
+    """What one run said: its events as they would stand in `agent-events.<agent>`, and its input."""
+
+    input: dict[str, Json]
+    events: list[dict[str, Json]]
+
+    @property
+    def types(self) -> list[str]:
+        return [event["type"] for event in self.events]
+
+    @property
+    def outcome(self) -> str:
+        """How it ended: success, interrupt, cancelled, or error."""
+        last = self.events[-1]
+        if last["type"] == "RUN_ERROR":
+            return "error"
+        return str((last.get("outcome") or {"type": "success"})["type"])
+
+    @property
+    def interrupts(self) -> list[dict[str, Json]]:
+        """What it waits for; empty unless its outcome is interrupt."""
+        outcome = self.events[-1].get("outcome") or {}
+        return list(outcome.get("interrupts", []))
+
+    @property
+    def transcript(self) -> Transcript:
+        """The conversation after the run, as a client has it."""
+        transcript = Transcript(list(self.input.get("messages") or []), self.input.get("state"))
+        for event in self.events:
+            transcript.fold(event)
+        return transcript
+
+    def approvals(self, team: str = "team") -> list[Approval]:
+        """Its interrupts as a team would be asked them."""
+        calls = {
+            call["id"]: call["function"]
+            for message in self.transcript.messages
+            for call in message.get("toolCalls") or ()
+        }
+        asked = []
+        for one in self.interrupts:
+            function = calls.get(one.get("toolCallId"), {"name": None, "arguments": None})
+            asked.append(
+                an_approval(
+                    tool=function["name"],
+                    args=function["arguments"],
+                    interrupt=one,
+                    team=team,
+                    thread=self.input["threadId"],
+                    interruptedRunId=self.input["runId"],
+                )
+            )
+        return asked
+
+    def resumed(self, answers: Mapping[str, Decision], *, run: str = "resumed") -> dict[str, Json]:
+        """The input that goes on from here with these answers, as the router writes it."""
+        transcript = self.transcript
+        entries = [_entry(one["id"], answers[one["id"]]) for one in self.interrupts]
+        return {
+            **self.input,
+            "runId": run,
+            "parentRunId": self.input["runId"],
+            "messages": transcript.snapshot(),
+            "state": transcript.state,
+            "resume": entries,
+        }
+
+
+def _entry(interrupt_id: str, decision: Decision) -> dict[str, Json]:
+    entry: dict[str, Json] = {"interruptId": interrupt_id, "status": decision.status}
+    return entry if decision.payload is ABSENT else {**entry, "payload": decision.payload}
+
+
+async def run_agent(agent: AgentWorker | Function, input_: Any) -> Said:
+    """Run an agent's function once, with the habits of its worker; `input_` is a RunAgentInput or a dict."""
+    function = agent.function if isinstance(agent, AgentWorker) else agent
+    habits = agent.habits if isinstance(agent, AgentWorker) else Habits()
+    assert function is not None, "an agent needs a function: @worker.on_run"
+    value = _encoded(input_)
+    parsed: dict[str, Json] = orjson.loads(value)
+    said = Said(parsed, [])
+
+    async def send(event: bytes) -> "asyncio.Future[None]":
+        said.events.append(json.loads(event))
+        confirmed: asyncio.Future[None] = asyncio.get_running_loop().create_future()
+        confirmed.set_result(None)
+        return confirmed
+
+    run = Run(parsed["threadId"], parsed["runId"], "inputs/0/0", None, 0, 0, value)
+    await conduct(run, function, Voice(send, habits.publish_deadline), habits)
+    return said
+
+
+def _encoded(input_: Any) -> bytes:
+    if isinstance(input_, Mapping):
+        return orjson.dumps(input_)
+    return bytes(input_.model_dump_json(by_alias=True, exclude_none=True), "utf-8")
+
+
+async def decide(app: Approver, approval: Approval | Mapping[str, Json]) -> dict[str, Json] | None:
+    """The decision.v1 that the app would publish for this question; None if it leaves it to others."""
+    asked = approval if isinstance(approval, Approval) else Approval.model_validate(approval)
+    decision = await app.decide(asked)
+    return None if decision is None else decision_record(asked, decision, datetime.now(UTC))
+
+
+# -- what is asked ------------------------------------------------------------------------------------------
+
+
+def an_input(text: str, *, thread: str = "thread", run: str = "run", **members: Json) -> dict[str, Json]:
+    """A RunAgentInput in which a person says this."""
+    return {
+        "threadId": thread,
+        "runId": run,
+        "messages": [{"id": f"{run}-1", "role": "user", "content": text}],
+        "state": {},
+        "tools": [],
+        "context": [],
+        "forwardedProps": {},
+        **members,
+    }
+
+
+def an_approval(
+    *,
+    reason: str = "tool_call",
+    tool: str | None = None,
+    args: Mapping[str, Json] | str | None = None,
+    interrupt: Mapping[str, Json] | None = None,
+    team: str = "team",
+    thread: str = "thread",
+    **members: Json,
+) -> Approval:
+    """A question as a team is asked it: about a tool call with these arguments (a mapping, or JSON text).
+
+    `interrupt` is the agent's whole descriptor, if more than a reason matters; `members` are others of
+    approval.v1, such as `attempt`, `deadline` (ms since the epoch) or `previous`.
+    """
+    called = {"toolCallId": "call"} if tool else {}
+    descriptor = dict(interrupt or {"id": "int-call", "reason": reason, **called})
+    text = args if isinstance(args, str) or args is None else orjson.dumps(args).decode()
+    call = {"callId": descriptor.get("toolCallId", "call"), "name": tool, "args": text} if tool else None
+    asked = {
+        "approvalId": _name_of(thread, descriptor["id"]),
+        "threadId": thread,
+        "generation": 1,
+        "attempt": 1,
+        "interruptedRunId": "run",
+        "agent": "agent",
+        "requester": None,
+        "team": team,
+        "route": team,
+        "interrupt": descriptor,
+        "tool": call,
+        "attempted": False,
+        "openedAt": int(datetime.now(UTC).timestamp() * 1000),
+        "deadline": None,
+        "priority": 0,
+        "batch": {"total": 1, "yours": 1},
+        "quorum": {"need": 1, "have": 0},
+        "claim": None,
+        "previous": None,
+        "digest": digest_of({"descriptor": descriptor, "tool": call}),
+    }
+    return Approval.model_validate(asked | members)
+
+
+def _name_of(thread: str, interrupt_id: str) -> str:
+    name = digest_of([thread, 1, interrupt_id])
+    return urlsafe_b64encode(bytes.fromhex(name)).decode()[:22]
