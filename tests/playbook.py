@@ -364,10 +364,11 @@ class Playbook:
         self._unexpected()
         return self
 
-    def verdict(self, said: Said) -> Verdict:
-        """The verdict on a record that is not played, for what only its bytes show."""
+    def verdict(self, said: Said, *headers: tuple[str, bytes]) -> Verdict:
+        """The verdict on a record that is not played, for what only bytes show."""
         line, _ = self._line(said)
         record = self.transcript._record(line)
+        record = record._replace(headers=(*record.headers, *headers))
         world = self.transcript._world(record, line)
         state = self.state(record.key.decode() if record.key else "")
         return decide(state, record, record.timestamp, world, self.transcript.rules)

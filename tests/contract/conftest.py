@@ -9,8 +9,8 @@ from hypothesis import HealthCheck, settings
 PROFILE = os.environ.get("HOLDSHORT_TEST_PROFILE", "quick")
 CALM = (HealthCheck.too_slow, HealthCheck.data_too_large)
 
-settings.register_profile("quick", max_examples=60, deadline=None, suppress_health_check=CALM)
-settings.register_profile("thorough", max_examples=5_000, deadline=None, suppress_health_check=CALM)
+settings.register_profile("quick", max_examples=150, deadline=None, suppress_health_check=CALM)
+settings.register_profile("thorough", max_examples=10_000, deadline=None, suppress_health_check=CALM)
 settings.load_profile(PROFILE)
 
 

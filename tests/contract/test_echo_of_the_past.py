@@ -66,6 +66,16 @@ def test_a_result_for_another_call_marks_nothing() -> None:
     assert pause_of(play).attempted == ()
 
 
+def test_a_result_of_another_agents_past_run_marks_nothing() -> None:
+    play = Playbook(agents=["default", "other"])
+    play(client.asks("r1").having(agent="other"), sdk.finishes("r1").but(topic="agent-events.other"))
+    play(client.asks("r2"), sdk.interrupts("r2", question("a", toolCallId="c")))
+
+    play >> sdk.results("c", run="r1").but(topic="agent-events.other") << ignored(emitted=[])
+
+    assert pause_of(play).attempted == ()
+
+
 def test_it_is_past_rather_than_foreign_while_another_agent_runs() -> None:
     play = Playbook(agents=["default", "other"])
     play(client.asks("r1"), agent.finishes("r1"), client.asks("r2").having(agent="other"))

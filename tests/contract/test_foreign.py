@@ -29,6 +29,21 @@ def test_an_interrupt_outcome_of_another_agent_does_not_touch_the_pause() -> Non
     assert play.state() == before
 
 
+def test_another_agent_cannot_speak_for_the_run_by_echoing_its_admission() -> None:
+    play = both()
+    play(client.asks("r1"))
+    play >> other.starts("r1").but(echo="inputs/0/0") << FOREIGN
+    play(agent.starts("r1"), agent.interrupts("r1", "a"))
+    play >> other.interrupts("r1", "b").but(echo="inputs/0/0") << FOREIGN
+    play >> other.interrupts("r1", "a").but(echo="inputs/0/0") << FOREIGN
+
+
+def test_another_agent_cannot_speak_for_a_past_run_either() -> None:
+    play = both()
+    play(client.asks("r1"), agent.finishes("r1"))
+    play >> other.finishes("r1").but(echo="inputs/0/0") << violated("STALE_RUN")
+
+
 def test_another_agents_heartbeat_renews_nothing() -> None:
     play = both()
     play(client.asks("r1"), agent.starts("r1"))

@@ -109,7 +109,7 @@ REFERENCES = {
     "doubling": Attack(doubling(26)),
     "doubling out of use": Attack({"$defs": doubling(26)["$defs"]}),
     "a long chain": Attack(chain(400)),
-    "an endless chain": Attack(chain(950)),
+    "an endless chain": Attack(chain(995)),
 }
 SIZES = {
     "too many bytes": Attack({"title": "x" * 33_000}),
@@ -215,6 +215,15 @@ def test_the_worst_pause_does_not_hold_the_partition() -> None:
     (opened,) = attacked(asked(*[question(schema, f"i{k}") for k, schema in enumerate(schemas)]))
     assert opened["verdict"] == "opened"
     assert opened["seconds"] < MOST_SECONDS
+
+
+def test_the_work_budget_is_one_for_all_searches_of_a_record() -> None:
+    """One search of a long text with a long pattern takes a second; seven of them must not take seven."""
+    slow = {"pattern": ".{0,1000}Z$"}
+    payloads = {f"i{n}": "a" * 60_000 for n in range(7)}
+    opened, judged = attacked(asked(*[question(slow, id_) for id_ in payloads]), answered(**payloads))
+    assert (opened["verdict"], judged["code"]) == ("opened", UNFIT)
+    assert judged["seconds"] < 1
 
 
 def test_a_confined_process_really_is_one() -> None:

@@ -93,10 +93,22 @@ def test_a_standard_outcome_wins() -> None:
     play >> sdk.interrupts("r1", "a") << opened("a")
 
 
+def test_as_much_as_is_kept_is_asked() -> None:
+    play = declared()
+    play(sdk.pauses_legacy("x" * (128 * 1024 - 2)))
+    play >> sdk.finishes("r1") << opened("legacy-0")
+
+
 def test_what_is_too_large_to_keep_must_not_fail_open() -> None:
     play = declared()
-    play(sdk.pauses_legacy("x" * 200 * 1024))
+    play(sdk.pauses_legacy("x" * (128 * 1024 - 1)))
     play >> sdk.finishes("r1") << violated("TOO_LARGE", shown=["RUN_ERROR"], generation=None)
+
+
+def test_as_many_as_a_pause_may_have_are_asked() -> None:
+    play = declared()
+    play(*[sdk.pauses_legacy(n) for n in range(64)])
+    play >> sdk.finishes("r1") << opened(*[f"legacy-{n}" for n in range(64)])
 
 
 def test_too_many_must_not_fail_open() -> None:

@@ -22,6 +22,7 @@ from tests.playbook import (
     violated,
 )
 
+from holdshort.contract.pending import decode_head, encode_pending
 from holdshort.contract.rules import AgentRules, Limits
 
 KIB = 1024
@@ -320,3 +321,12 @@ def test_the_largest_question_can_be_shown_refused_and_answered() -> None:
     play >> client.asks("r2") << refused("PENDING_INTERRUPTS")
     play >> client.resumes("r3", dict.fromkeys(ids, "x" * 8000)) << admitted()
     play >> sdk.finishes("r3") << settled(1)
+
+
+def test_a_pause_counts_the_same_whether_it_was_restored_or_not() -> None:
+    play = Playbook()
+    play(client.asks("r1"), sdk.calls("c", "pay"), sdk.argues("c", '{"a":"é"}'), sdk.calls("d", "mail"))
+    play >> sdk.interrupts("r1", question("a", toolCallId="c"), "b") << opened("a", "b")
+    head = decode_head(encode_pending("t", play.state(), None)).pause
+    assert head is not None
+    assert head.size == pause_of(play).size

@@ -24,6 +24,12 @@ def test_the_error_is_shown_under_the_records_key_with_the_callers_ids() -> None
     assert (told["threadId"], told["runId"], told["retryable"]) == ("t", "r1", False)
 
 
+def test_without_a_key_the_thread_is_the_one_it_names() -> None:
+    play = Playbook()
+    play >> client.asks("r1").but(key=None) << MISKEYED
+    assert [event.get("threadId") for event in play.events()] == ["t", None]
+
+
 def test_each_record_is_told_under_a_run_id_of_its_own() -> None:
     play = Playbook()
     play >> client.asks("r1").but(key="u") << MISKEYED

@@ -41,6 +41,18 @@ def test_a_name_that_is_not_configured_is_an_unknown_agent(name: str) -> None:
     assert play.state().empty
 
 
+def test_a_name_that_is_no_text_is_an_unknown_agent() -> None:
+    play = Playbook()
+    assert play.verdict(client.asks("r1"), ("holdshort-agent", b"\xff")).code == "UNKNOWN_AGENT"
+
+
+def test_of_several_headers_the_last_counts() -> None:
+    play = Playbook(agents=["default", "other"])
+    verdict = play.verdict(client.asks("r1").having(agent="default"), ("holdshort-agent", b"other"))
+    assert verdict.emits[0].topic == "runs.other"
+    assert "holdshort-agent" not in dict(verdict.emits[0].headers)
+
+
 def test_without_a_default_agent_a_header_is_needed() -> None:
     play = Playbook(default_agent=None)
     play >> client.asks("r1") << refused("UNKNOWN_AGENT")

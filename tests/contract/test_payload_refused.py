@@ -158,13 +158,21 @@ def test_with_unusable_schemas_accepted_numbers_are_checked_all_the_same() -> No
     play >> client.resumes("r2", a=2**53) << REFUSED
 
 
-def test_the_first_problem_gives_the_code() -> None:
+def test_the_first_interrupt_with_a_problem_gives_the_code_whatever_the_order_of_entries() -> None:
     play = Playbook()
     play(
         agent.interrupts("r1", question("a", responseSchema=APPROVAL), question("b", responseSchema=HOSTILE))
     )
     play >> client.resumes("r2", a={}, b=1) << refused("INVALID_PAYLOAD", about=["a", "b"])
-    play >> client.resumes("r2", b=1, a={}) << refused("SCHEMA_REFUSED", about=["b", "a"])
+    play >> client.resumes("r2", b=1, a={}) << refused("INVALID_PAYLOAD", about=["a", "b"])
+
+
+def test_which_payload_is_over_the_budget_does_not_depend_on_the_order_of_entries() -> None:
+    play = Playbook(limits=Limits(work=99))
+    schema = {"items": {"type": "integer"}}
+    play(agent.interrupts("r1", *[question(id_, responseSchema=schema) for id_ in "ab"]))
+    some = list(range(9))
+    play >> client.resumes("r2", b=some, a=some) << refused("INVALID_PAYLOAD", about=["b"])
 
 
 # -- answers that can be written ----------------------------------------------------------------------------

@@ -55,6 +55,20 @@ def test_an_echo_that_cannot_be_read_is_of_no_run(echo: str) -> None:
     play >> agent.starts("r1").but(echo=echo) << violated("STALE_RUN")
 
 
+def test_an_echo_of_nothing_known_is_not_of_the_pause_either() -> None:
+    play = Playbook()
+    play(client.asks("r1"), sdk.interrupts("r1", "a"))
+
+    play >> agent.interrupts("r1", "b").but(echo="inputs/0/99") << violated("STALE_RUN", open=["a"])
+
+
+def test_an_echo_alone_names_a_run() -> None:
+    play = Playbook()
+    play(client.asks("r1"))
+
+    play >> agent.fails(None).but(echo="inputs/0/99") << violated("STALE_RUN")
+
+
 def test_a_blank_echo_is_none() -> None:
     play = Playbook()
     play(client.asks("r1"))
@@ -91,13 +105,20 @@ def test_a_blank_header_is_none() -> None:
     play >> agent.starts("r1").having(run="  ") << passed(under=["r1"])
 
 
-def test_the_last_of_several_headers_counts_and_what_is_shown_says_which_run_it_was() -> None:
+def test_what_is_shown_says_which_run_it_was_taken_for() -> None:
     play = Playbook()
     play(client.asks("r1"))
     play >> agent.starts("other").having(run="r1") << passed()
 
     assert play.emit("events")["headers"]["holdshort-run"] == "r1"
     assert play.emit("events")["value"]["runId"] == "other"
+
+
+def test_a_header_that_is_no_text_names_no_run_that_is_known() -> None:
+    play = Playbook()
+    play(client.asks("r1"))
+    assert play.verdict(agent.starts("r1"), ("holdshort-run", b"\xff")).code == "STALE_RUN"
+    assert play.verdict(agent.starts("r1"), ("holdshort-admission", b"\xff/0/0")).code == "STALE_RUN"
 
 
 # -- events that name no run --------------------------------------------------------------------------------
@@ -264,6 +285,24 @@ def test_a_lost_run_stays_gone_once_another_has_ended() -> None:
     play(client.asks("r2"), sdk.finishes("r2"))
 
     play >> sdk.finishes("r1") << ignored(emitted=[])
+
+
+def test_a_lost_run_that_is_named_by_its_id_is_past_while_a_newer_one_is_in_flight() -> None:
+    play = Playbook()
+    play(agent.interrupts("r1", "a"), client.resumes("r2", a=True), agent.starts("r2"))
+    play >> later(minutes=16) << lost()
+    play(client.resumes("r3", a=True), agent.starts("r3"))
+
+    play >> agent.finishes("r2") << ignored(emitted=[], status="resuming")
+
+
+def test_beside_a_lost_run_the_earlier_ones_are_past_as_ever() -> None:
+    play = Playbook()
+    play(client.asks("r1"), agent.finishes("r1"), client.asks("r2"))
+    play >> later(minutes=16) << lost()
+
+    play >> agent.starts("r1") << ignored(emitted=[])
+    assert play.state().run is None
 
 
 def test_a_lost_run_of_another_agent_does_not_come_back() -> None:

@@ -74,6 +74,17 @@ def test_under_the_id_of_the_run_in_flight_it_is_not_shown() -> None:
     play >> raw('"state":NaN') << UNTOLD
 
 
+def test_while_another_run_is_in_flight_it_is_shown() -> None:
+    play = Playbook()
+    play(client.asks("r9"))
+    play >> raw('"state":NaN') << TOLD
+
+
+def test_an_endless_run_id_is_not_repeated() -> None:
+    play = Playbook()
+    play >> Said("inputs", '{"threadId":"t","runId":"' + "r" * 513 + '","x":NaN}') << UNTOLD
+
+
 def test_from_resumes_it_is_not_shown() -> None:
     play = Playbook()
     play >> team.abandons(1).but(value="{" + IDS + ',"state":NaN}') << UNTOLD

@@ -38,7 +38,7 @@ from holdshort.contract.state import (
     ThreadState,
     pointer_of,
 )
-from holdshort.contract.transitions import end_pause, end_run, open_pause, reopen
+from holdshort.contract.transitions import context_of, end_pause, end_run, open_pause, reopen
 from holdshort.contract.verdicts import IGNORED, Kind, Verdict
 
 HEARTBEAT: Final = "holdshort:heartbeat"
@@ -117,9 +117,13 @@ def _thread_of(record: Record, event: dict[str, Any], rules: Rules) -> str | Non
     except UnicodeDecodeError:
         return None
     named = event.get("threadId")
-    if not usable(key) or (named is not None and named != key):
+    if not usable(key) or (named != key and not _blank(named)):
         return None
     return key if partition_of(record.key, rules.partitions) == record.partition else None
+
+
+def _blank(value: Any) -> bool:
+    return value is None or (isinstance(value, str) and usable(value) is None)
 
 
 # -- placing an event ---------------------------------------------------------------------------------------
@@ -130,13 +134,18 @@ def _place(case: Case) -> tuple[Place, Run | None]:
     run = case.state.run or _revivable(case.state)
     if run is not None and run.agent != case.agent:
         run = None
-    echo = header(case.record.headers, ADMISSION)
-    if echo is not None:
+    if (echo := _echo(case)) is not None:
         return _place_by_admission(case, run, echo)
     run_id = _named(case)
     if run_id is None:
         return _place_nameless(run if case.state.run else None)
     return _place_by_id(case, run, run_id)
+
+
+def _echo(case: Case) -> bytes | None:
+    """The admission that the event echoes, legible or not; None if there is none."""
+    echo = header(case.record.headers, ADMISSION)
+    return echo if echo and not echo.isspace() else None
 
 
 def _named(case: Case) -> str | None:
@@ -217,8 +226,7 @@ def _unknown(case: Case) -> Verdict:
     owners = {owned.agent for owned in (case.state.run, case.state.pause) if owned is not None}
     if owners - {case.agent}:
         return _violated(case, Code.FOREIGN_RUN, "the thread has a run or a pause of another agent")
-    names_run = header(case.record.headers, ADMISSION) is not None or _named(case) is not None
-    if case.type.startswith("RUN_") and names_run:
+    if case.type.startswith("RUN_") and (_echo(case) or _named(case)):
         return _violated(case, Code.STALE_RUN, "no run of this name is known here")
     return IGNORED
 
@@ -232,12 +240,16 @@ def _interrupted(case: Case) -> Verdict:
     pause = case.state.pause
     assert pause is not None
     if case.type == "RUN_FINISHED":
-        read = read_outcome(case.event, case.value, case.rules.limits)
+        read = _outcome(case)
         if isinstance(read, Malformed):
             return Verdict(Kind.IGNORED, (case.dead(read.code, read.detail),), code=read.code)
         if isinstance(read, Paused) and pause.status == "open":
             return _said_again(case, pause, read)
     return _ignored(pause, _runs_on(case, pause))
+
+
+def _outcome(case: Case) -> Outcome | Paused | Malformed:
+    return read_outcome(case.event, case.value, case.rules.limits, too_large=case.too_large)
 
 
 def _said_again(case: Case, pause: Pause, read: Paused) -> Verdict:
@@ -257,7 +269,7 @@ def _said_differently(case: Case, pause: Pause, read: Paused) -> Verdict:
 
 
 def _run_of(pause: Pause) -> Run:
-    """The interrupted run as far as its pause remembers it."""
+    """The interrupted run as far as its pause remembers it; clients saw it end."""
     return Run(
         run_id=pause.run_id,
         agent=pause.agent,
@@ -267,6 +279,7 @@ def _run_of(pause: Pause) -> Run:
         messages=pause.context.messages,
         state=pause.context.state,
         messages_changed=not pause.context.complete,
+        state_changed=not pause.context.complete,
         calls=pause.calls,
     )
 
@@ -278,9 +291,7 @@ def _runs_on(case: Case, pause: Pause) -> Pause:
     after = kept(before, case.type, case.event, case.record, case.too_large, case.rules.limits)
     if after is before:
         return pause
-    complete = not (after.messages_changed or after.state_changed)
-    context = _replace(pause.context, messages=after.messages, state=after.state, complete=complete)
-    return _replace(pause, calls=after.calls, context=context)
+    return _replace(pause, calls=after.calls, context=context_of(after))
 
 
 def _ignored(before: Pause, after: Pause) -> Verdict:
@@ -293,8 +304,8 @@ def _outside(case: Case) -> Verdict:
         return IGNORED
     run_id = _named(case)
     assert run_id is not None
-    if len(run_id) > case.rules.limits.id:
-        return _violated(case, Code.TOO_LARGE, "the run id is over the limit")
+    if max(len(run_id.encode()), len(case.thread.encode())) > case.rules.limits.id:
+        return _violated(case, Code.TOO_LARGE, "the thread or the run id is over the limit")
     began = max(case.now, case.world.clock)
     return _current(case, Run(run_id=run_id, agent=case.agent, admission=None, admitted_at=began))
 
@@ -327,7 +338,7 @@ def _heard(case: Case, run: Run) -> Run:
     """The lease is renewed by events, but written at most every quarter of it (contract 6)."""
     if run.seen_at is not None and case.now - run.seen_at < case.rules.run_lease_ms // 4:
         return run
-    return _replace(run, seen_at=max(case.now, run.seen_at or 0))
+    return _replace(run, seen_at=case.now)
 
 
 def _run_is(case: Case, run: Run) -> tuple[Change, ...]:
@@ -357,9 +368,10 @@ def _run_started(case: Case, run: Run) -> Verdict:
 
 def _run_finished(case: Case, run: Run) -> Verdict:
     """Rows *malformed outcome*, *interrupted* and *finished*."""
-    read = read_outcome(case.event, case.value, case.rules.limits)
+    read = _outcome(case)
     if read == "success" and (run.legacy or run.legacy_too_large):
-        read = Malformed(Code.TOO_LARGE, OVER_LIMIT) if run.legacy_too_large else translated(run.legacy)
+        over = case.too_large or run.legacy_too_large
+        read = Malformed(Code.TOO_LARGE, OVER_LIMIT) if over else translated(run.legacy)
     if isinstance(read, Malformed):
         return _malformed_outcome(case, run, read)
     if isinstance(read, Paused):
@@ -414,17 +426,16 @@ def _opened(
     superseded: int | None = None,
 ) -> Verdict:
     """Row *interrupted*: a new pause upon the state `after` the old one went; stored before it is shown."""
-    pause = open_pause(after, run, read, case.now, case.world, case.rules)
-    shown_as_running = run.shown and superseded is None
+    pause = open_pause(after, run, read, case.now, case.world, case.rules, follows=case.state.pause)
     if pause.sealed:
         code: Code | None = Code.TOO_MANY_PAUSES
         error = shown.failed(case.thread, run.run_id, Code.TOO_MANY_PAUSES)
-        emits = shown.framed(case.thread, run.run_id, shown_as_running, error)
+        emits = shown.framed(case.thread, run.run_id, run.shown, error)
         emits += shown.closing(case.thread, case.record, pause.generation, "sealed")
     else:
         code = None
         event = shown.opened(case.record, pause, case.thread)
-        emits = shown.framed(case.thread, run.run_id, shown_as_running, event)
+        emits = shown.framed(case.thread, run.run_id, run.shown, event)
     changes = (*changes, PauseIs(pause))
     return Verdict(Kind.OPENED, emits, changes, code, settled=settled, superseded=superseded)
 
@@ -465,7 +476,7 @@ def _anything_else(case: Case, run: Run) -> Verdict:
     after = kept(run, case.type, case.event, case.record, case.too_large, case.rules.limits)
     if case.too_large:
         dead = case.dead(Code.TOO_LARGE, OVER_LIMIT)
-        return Verdict(Kind.VIOLATED, (dead,), _run_is(case, after), Code.TOO_LARGE)
+        return Verdict(Kind.VIOLATED, (dead,), _run_is(case, after) + _attempts(case), Code.TOO_LARGE)
     event = shown.passed(case.record, run)
     if run.shown:
         return Verdict(Kind.PASSED, (event,), _run_is(case, after) + _attempts(case))

@@ -141,9 +141,13 @@ def _unreadable_input(state: ThreadState, record: Record, rules: Rules) -> Verdi
     emits = [_dead(record, rules, Code.MALFORMED_INPUT, "not a RunAgentInput that every parser reads alike")]
     thread, run_id = lenient_ids(record.value)
     in_flight = state.run is not None and state.run.run_id == run_id
-    if record.topic == INPUTS and thread and run_id and thread.encode() == record.key and not in_flight:
+    if thread and run_id and not in_flight and _may_be_told(record, rules, thread, run_id):
         emits += shown.refusal(state, shown.Caller(thread, run_id), Code.MALFORMED_INPUT)
     return Verdict(Kind.UNREADABLE, tuple(emits), code=Code.MALFORMED_INPUT)
+
+
+def _may_be_told(record: Record, rules: Rules, thread: str, run_id: str) -> bool:
+    return record.topic == INPUTS and record.key == thread.encode() and _short(rules, thread, run_id)
 
 
 def _miskeyed(record: Record, value: dict[str, Any], rules: Rules) -> bool:
@@ -154,16 +158,21 @@ def _miskeyed(record: Record, value: dict[str, Any], rules: Rules) -> bool:
 def _miskeyed_input(record: Record, rules: Rules, value: dict[str, Any]) -> Verdict:
     """Row *miskeyed*: the error is shown where the record lies, so that its writer can see why."""
     emits = [_dead(record, rules, Code.MISKEYED_RECORD, "the key or the partition is not the thread's")]
-    if record.topic == INPUTS:
+    caller = {"threadId": value["threadId"], "runId": value["runId"]}
+    key = (record.key or b"").decode(errors="replace") or value["threadId"]
+    if record.topic == INPUTS and _short(rules, key, *caller.values()):
         run_id = own_run_id("miskeyed", record.topic, record.partition, record.offset)
-        caller = {"threadId": value["threadId"], "runId": value["runId"]}
-        key = (record.key or b"").decode(errors="replace") or value["threadId"]
         told = (
             shown.started(key, run_id),
             shown.failed(key, run_id, Code.MISKEYED_RECORD, {"holdshort": caller | {"retryable": False}}),
         )
         emits += [emit._replace(key=record.key) for emit in told]
     return Verdict(Kind.UNREADABLE, tuple(emits), code=Code.MISKEYED_RECORD)
+
+
+def _short(rules: Rules, *ids: str) -> bool:
+    """Whether ids may be repeated to their writer: huge ones would make events that cannot be written."""
+    return all(len(one.encode()) <= rules.limits.id for one in ids)
 
 
 def _dead(record: Record, rules: Rules, code: Code, detail: str) -> Emit:
@@ -177,15 +186,21 @@ def refuse(case: Case, code: Code, problems: Iterable[Problem] = (), *, retryabl
     """Refused: shown to the caller; a record from `resumes` is told in the pause instead."""
     told = tuple(problems)
     emits: tuple[Emit, ...] = ()
-    if case.under_run_in_flight:
+    if case.under_run_in_flight or not _short(case.rules, case.thread, case.run_id):
         emits = (_dead(case.record, case.rules, code, code.sentence),)
     elif case.from_clients:
-        caller = shown.Caller(case.thread, case.run_id, case.entries, case.parent_run_id)
-        emits = shown.refusal(case.state, caller, code, told, retryable=retryable)
+        emits = shown.refusal(case.state, _caller(case), code, told, retryable=retryable)
     changes: tuple[Change, ...] = ()
     if not case.from_clients and case.pause is not None:
-        changes = (PauseIs(_replace(case.pause, refusal=Refusal(case.run_id, code, case.now))),)
+        refusal = Refusal(case.run_id[: case.rules.limits.id], code, case.now)
+        changes = (PauseIs(_replace(case.pause, refusal=refusal)),)
     return Verdict(Kind.REFUSED, emits, changes, code, told)
+
+
+def _caller(case: Case) -> shown.Caller:
+    parent = usable(case.parent_run_id)
+    known = parent if parent and _short(case.rules, parent) else None
+    return shown.Caller(case.thread, case.run_id, case.entries, known)
 
 
 def replay(case: Case, outcome: str) -> Verdict:
@@ -321,8 +336,7 @@ def _misaddressed_abandon(case: Case) -> Verdict | None:
         return DUPLICATE if gone and gone[0].how == "abandoned" else refuse(case, Code.STALE_BINDING)
     if case.pause is None and case.state.run is not None and _names(case, case.state.run):
         return None
-    last = case.state.ended[0] if case.state.ended else None
-    if last and last.outcome == "abandoned" and case.state.run is None and _names(case, last):
+    if any(run.outcome == "abandoned" and _names(case, run) for run in case.state.ended):
         return DUPLICATE
     return refuse(case, Code.STALE_BINDING)
 
@@ -386,8 +400,9 @@ def past_answer(case: Case) -> Verdict | None:
     candidates = [gone for gone in case.state.gone if _answers_gone(case, gone)]
     if not candidates:
         return None
-    if any(gone.batch is not None and gone.batch == case.digests.loose for gone in candidates):
-        return replay(case, "settled")
+    for gone in candidates:
+        if gone.batch is not None and gone.batch == case.digests.loose:
+            return replay(case, gone.how)
     if not any(entry.resolved for entry in case.entries):
         return replay(case, "answeredElsewhere")
     return refuse(case, Code.RESUME_CONFLICT)
@@ -512,13 +527,13 @@ def expired(case: Case) -> Verdict | None:
 
 
 def payload_refused(case: Case) -> Verdict | None:
-    """Each payload against its schema; the work budget is the record's."""
+    """Each payload against its schema; the work budget is the record's, the order the pause's."""
     work = batch.Work(case.rules.limits.work)
-    by_id = {interrupt.id: interrupt for interrupt in _open(case).interrupts}
+    by_id = {entry.interrupt_id: entry for entry in case.entries}
     check_unusable = case.rules.unusable_schema == "cancel_only"
     problems: list[Problem] = []
-    for entry in case.entries:
-        interrupt = by_id[entry.interrupt_id]
+    for interrupt in _open(case).interrupts:
+        entry = by_id[interrupt.id]
         problems += batch.payload_problems(entry, interrupt, work, check_unusable=check_unusable)
     return refuse(case, problems[0].code, problems) if problems else None
 

@@ -6,7 +6,7 @@ from typing import Any, Final
 import msgspec
 
 from holdshort.contract.messages import Record, usable
-from holdshort.contract.resume import described
+from holdshort.contract.resume import call_id_of, described
 from holdshort.contract.rules import Limits
 from holdshort.contract.state import Pause, Pointer, Run, ToolCall
 
@@ -28,10 +28,10 @@ def kept(run: Run, type_: str, event: dict[str, Any], record: Record, too_large:
 
 def attempted(pause: Pause, type_: str, event: dict[str, Any]) -> Pause:
     """Mark the interrupts whose tool call has its result: whatever people say now, it may have happened."""
-    call_id = event.get("toolCallId")
-    if type_ != "TOOL_CALL_RESULT" or not isinstance(call_id, str):
+    call_id = usable(event.get("toolCallId"))
+    if type_ != "TOOL_CALL_RESULT" or call_id is None:
         return pause
-    ids = [i.id for i in pause.interrupts if described(i).get("toolCallId") == call_id]
+    ids = [i.id for i in pause.interrupts if call_id_of(described(i)) == call_id]
     new = tuple(id_ for id_ in ids if id_ not in pause.attempted)
     return _replace(pause, attempted=pause.attempted + new) if new else pause
 
@@ -89,20 +89,14 @@ def _with_delta(run: Run, call: ToolCall | None, delta: Any, limits: Limits) -> 
 
 
 def _with_call(run: Run, call: ToolCall, limits: Limits) -> Run:
-    """Keep the call; over the limit its arguments are not kept at all, for half of them would mislead."""
+    """Keep the call, in its place, as far as there is room."""
     others = [one for one in run.calls if one.call_id != call.call_id]
-    room = limits.tool_args - sum(_size(one) for one in others)
-    if _size(call) > room:
-        call = _replace(call, args=None)
-    if _size(call) > room:
+    fitting = call.within(limits.tool_args - sum(one.size for one in others))
+    if fitting is None:
         return _replace(run, calls=tuple(others), messages_changed=True)
     position = next((n for n, one in enumerate(run.calls) if one.call_id == call.call_id), len(others))
-    calls = (*others[:position], call, *others[position:])
+    calls = (*others[:position], fitting, *others[position:])
     return _replace(run, calls=calls, messages_changed=True)
-
-
-def _size(call: ToolCall) -> int:
-    return len(call.call_id.encode()) + len(call.name.encode()) + len((call.args or "").encode())
 
 
 _KEEPERS: Final[dict[str, Callable[[Run, dict[str, Any], Record, Limits], Run]]] = {

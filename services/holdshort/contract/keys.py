@@ -6,10 +6,19 @@ _MASK = 0xFFFFFFFF
 _M = 0x5BD1E995
 
 
-@lru_cache(maxsize=65536)
+_LONGEST_KEPT = 512
+
+
 def partition_of(key: bytes, partitions: int) -> int:
     """The partition of a key among `partitions`, as Kafka's clients compute it."""
+    return _kept(key, partitions) if len(key) <= _LONGEST_KEPT else _computed(key, partitions)
+
+
+def _computed(key: bytes, partitions: int) -> int:
     return (murmur2(key) & 0x7FFFFFFF) % partitions
+
+
+_kept = lru_cache(maxsize=65536)(_computed)  # of short keys alone, or hostile ones would fill the memory
 
 
 def murmur2(data: bytes) -> int:

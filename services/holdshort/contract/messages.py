@@ -1,14 +1,11 @@
 """Reading and writing the records that the gate sees: AG-UI objects as they came, headers, dead letters."""
 
 import json
-from collections import Counter
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Sequence
+from enum import StrEnum
 from typing import Any, NamedTuple, Protocol, TypeAlias
 
-import msgspec
 import orjson
-
-from holdshort.contract.codes import Code
 
 Headers: TypeAlias = Sequence[tuple[str, bytes]]
 
@@ -25,6 +22,9 @@ JSON_TYPE = ("content-type", b"application/json")
 
 PROTOCOL_VERSION = "1.0"
 _TRACE = frozenset({"traceparent", "tracestate", "baggage"})
+_SURELY_FLAT = 500  # so few bytes cannot be nested 252 deep
+_ROOM_FOR_OURS = 4096  # what our headers add to a dead letter
+_ROOM_A_HEADER = 10  # what Kafka's framing adds for one header
 
 
 class Record(Protocol):
@@ -64,12 +64,9 @@ def header(headers: Headers, name: str) -> bytes | None:
 
 
 def text_header(headers: Headers, name: str) -> str | None:
-    """The last header of that name as text; None if absent, blank or not UTF-8."""
+    """The last header of that name as text; None if absent or blank. What is not UTF-8 names nothing."""
     raw = header(headers, name)
-    try:
-        return usable(raw.decode()) if raw is not None else None
-    except UnicodeDecodeError:
-        return None
+    return usable(raw.decode(errors="replace")) if raw is not None else None
 
 
 def forwarded(headers: Headers) -> list[tuple[str, bytes]]:
@@ -91,12 +88,18 @@ def usable(value: Any) -> str | None:
 
 
 def parse_object(value: bytes | None) -> dict[str, Any] | None:
-    """A JSON object, strictly: no NaN, no overflow, no lone surrogate; None for everything else."""
+    """A JSON object, strictly: no NaN, no overflow, no lone surrogate; None for everything else.
+
+    What is nested more than 252 deep counts as none, too: there every parser gives up at a depth of its own,
+    and orjson could not write a part of it again two levels down.
+    """
     if value is None:
         return None
     try:
         parsed = orjson.loads(value)
-    except orjson.JSONDecodeError:
+        if len(value) > _SURELY_FLAT:
+            orjson.dumps([[parsed]])
+    except (orjson.JSONDecodeError, orjson.JSONEncodeError):
         return None
     return parsed if isinstance(parsed, dict) else None
 
@@ -121,43 +124,14 @@ def _encodable(value: Any) -> str | None:
 
 # -- member names that occur twice --------------------------------------------------------------------------
 # Another parser may take the first of two members where ours takes the last: denied here, approved there.
-# A second, exact look costs a full parse in Python, so it is taken only where the bytes give cause.
+# A second, exact look costs a full parse in Python, so it is taken only where the bytes give cause: what
+# orjson has parsed and writes again has the same quotes, unless a member was lost or a quote was escaped.
 
 
 def doubled_names(value: bytes, parsed: dict[str, Any]) -> bool:
     """Whether a member name stands twice at the top, in `resume` or in `forwardedProps`."""
-    return _may_be_doubled(value, parsed) and _is_doubled(value)
-
-
-def _may_be_doubled(value: bytes, parsed: dict[str, Any]) -> bool:
-    if b"\\u" in value or b"\\/" in value:  # the two ways to write one name differently
-        return True
-    if any(value.count(_quoted(name)) > 1 for name in parsed):
-        return True
-    parts = [name for name in ("resume", "forwardedProps") if isinstance(parsed.get(name), dict | list)]
-    if not any(parsed[name] for name in parts):
-        return False
-    raws = msgspec.json.decode(value, type=dict[str, msgspec.Raw])
-    return any(_more_than_parsed(bytes(raws[name]), parsed[name]) for name in parts)
-
-
-def _more_than_parsed(raw: bytes, parsed: Any) -> bool:
-    return any(raw.count(_quoted(name)) > count for name, count in Counter(_names(parsed)).items())
-
-
-def _quoted(name: str) -> bytes:
-    return orjson.dumps(name)
-
-
-def _names(value: Any) -> Iterator[str]:
-    waiting = [value]
-    while waiting:
-        value = waiting.pop()
-        if isinstance(value, dict):
-            yield from value
-            waiting.extend(value.values())
-        elif isinstance(value, list):
-            waiting.extend(value)
+    quotes = value.count(b'"') + value.count(b"\\u0022")
+    return quotes != orjson.dumps(parsed).count(b'"') and _is_doubled(value)
 
 
 class _Doubled(dict[str, Any]):
@@ -172,7 +146,7 @@ def _pairs(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
 def _is_doubled(value: bytes) -> bool:
     try:
         parsed = json.loads(value, object_pairs_hook=_pairs)
-    except (ValueError, RecursionError):
+    except ValueError:
         return True  # two parsers disagree on it: that is the very thing looked for
     parts = (parsed.get("resume"), parsed.get("forwardedProps"))
     return isinstance(parsed, _Doubled) or any(_holds_doubled(part) for part in parts)
@@ -194,13 +168,12 @@ def _holds_doubled(value: Any) -> bool:
 # -- dead letters -------------------------------------------------------------------------------------------
 
 
-def dead_letter(record: Record, code: Code, detail: str, *, service: str, limit: int) -> Emit:
+def dead_letter(record: Record, code: StrEnum, detail: str, *, service: str, limit: int) -> Emit:
     """The record as it came, with why and where from.
 
-    Beyond `limit` bytes the value is left out (what was read stays at its place in the log, which the
+    Beyond `limit` bytes in all the value is left out (what was read stays at its place in the log, which the
     headers name): a dead letter that cannot be written would stop the partition.
     """
-    attempts = header(record.headers, DEAD_LETTER + "attempts") or b"0"
     about: dict[str, object] = {
         "topic": record.topic,
         "partition": record.partition,
@@ -209,14 +182,21 @@ def dead_letter(record: Record, code: Code, detail: str, *, service: str, limit:
         "service": service,
         "code": code,
         "detail": detail,
+        "attempts": _attempts(record),
     }
     ours = tuple((DEAD_LETTER + name, str(what).encode()) for name, what in about.items())
     kept: Iterable[tuple[str, bytes]] = [h for h in record.headers if not h[0].startswith(DEAD_LETTER)]
     value, key = record.value, record.key
-    if size_of(record) > limit:
+    if size_of(record) + _ROOM_A_HEADER * len(record.headers) + _ROOM_FOR_OURS > limit:
         value, key, kept = (
             None,
             (key or b"")[:1024],
             [(DEAD_LETTER + "cut", str(size_of(record)).encode())],
         )
-    return Emit("dead-letters", key, value, (*kept, *ours, (DEAD_LETTER + "attempts", attempts)))
+    return Emit("dead-letters", key, value, (*kept, *ours))
+
+
+def _attempts(record: Record) -> int:
+    """How often the record has been sent again; a header that is no small number counts as none."""
+    text = header(record.headers, DEAD_LETTER + "attempts") or b""
+    return int(text) if text.isdigit() and len(text) < 10 else 0

@@ -28,7 +28,9 @@ class Paused(NamedTuple):
     digest: str
 
 
-def read_outcome(event: dict[str, Any], value: bytes, limits: Limits) -> Outcome | Paused | Malformed:
+def read_outcome(
+    event: dict[str, Any], value: bytes, limits: Limits, *, too_large: bool
+) -> Outcome | Paused | Malformed:
     """Read the outcome; an unknown type counts as success, as the specification says."""
     outcome = event.get("outcome")
     if outcome is None:
@@ -36,7 +38,7 @@ def read_outcome(event: dict[str, Any], value: bytes, limits: Limits) -> Outcome
     if not isinstance(outcome, dict) or not isinstance(outcome.get("type"), str):
         return _invalid("the outcome is not an object with a type")
     if outcome["type"] == "interrupt":
-        return _read_interrupts(outcome.get("interrupts"), value, limits)
+        return _read_interrupts(outcome.get("interrupts"), value, limits, too_large=too_large)
     if outcome.get("interrupts"):
         return _invalid("interrupts under another type of outcome")
     return "cancelled" if outcome["type"] == "cancelled" else "success"
@@ -55,7 +57,7 @@ def translated(legacy: Sequence[msgspec.Raw]) -> Paused:
     return _paused([msgspec.Raw(orjson.dumps(descriptor)) for descriptor in descriptors])
 
 
-def _read_interrupts(interrupts: Any, value: bytes, limits: Limits) -> Paused | Malformed:
+def _read_interrupts(interrupts: Any, value: bytes, limits: Limits, *, too_large: bool) -> Paused | Malformed:
     if not isinstance(interrupts, list) or not interrupts:
         return _invalid("an interrupt outcome without interrupts")
     if any(not _well_formed(interrupt) for interrupt in interrupts):
@@ -63,8 +65,8 @@ def _read_interrupts(interrupts: Any, value: bytes, limits: Limits) -> Paused | 
     ids = [interrupt["id"] for interrupt in interrupts]
     if len(set(ids)) != len(ids):
         return _invalid("two interrupts with the same id")
-    if len(ids) > limits.interrupts or len(value) > limits.event:
-        return Malformed(Code.TOO_LARGE, "more interrupts than the limit")
+    if too_large or len(ids) > limits.interrupts:
+        return Malformed(Code.TOO_LARGE, "more interrupts, or a larger event, than the limit")
     if any(len(orjson.dumps(one)) - 2 > limits.id for one in ids):
         return Malformed(Code.TOO_LARGE, "an interrupt id over the limit")
     raws = _raw_interrupts(value)
@@ -90,7 +92,7 @@ def _raw_interrupts(value: bytes) -> list[msgspec.Raw]:
 def _paused(raws: list[msgspec.Raw]) -> Paused:
     descriptors = [orjson.loads(bytes(raw)) for raw in raws]
     said = [{name: one[name] for name in one if name != "expiresAt"} for one in descriptors]
-    return Paused(raws, descriptors, digest_of(said, b",".join(bytes(raw) for raw in raws)))
+    return Paused(raws, descriptors, digest_of(said))
 
 
 def _invalid(detail: str) -> Malformed:

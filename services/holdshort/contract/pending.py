@@ -35,6 +35,7 @@ class HeadInterrupt(msgspec.Struct, frozen=True):
 
     descriptor: msgspec.Raw
     team: str | None = None
+    tool: msgspec.Raw = msgspec.Raw(b"")
 
 
 class HeadPause(msgspec.Struct, frozen=True, rename="camel"):
@@ -45,6 +46,13 @@ class HeadPause(msgspec.Struct, frozen=True, rename="camel"):
     status: str = "open"
     sealed: bool = False
     interrupts: tuple[HeadInterrupt, ...] = ()
+    calls: tuple[msgspec.Raw, ...] = ()
+
+    @property
+    def size(self) -> int:
+        """The same as the pause's own, from the bytes of its parts."""
+        parts = [part for one in self.interrupts for part in (one.descriptor, one.tool)]
+        return sum(len(bytes(part)) for part in (*parts, *self.calls))
 
 
 class Head(msgspec.Struct, frozen=True):

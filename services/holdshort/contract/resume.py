@@ -104,26 +104,22 @@ def _misshapen(entry: Any, *, from_clients: bool) -> tuple[str, str] | None:
 
 def digests(entries: Iterable[Entry]) -> Digests:
     """The digests of a batch (contract 3.1): order, metadata and a cancelled entry's payload do not count."""
-    loose: list[dict[str, Any]] = []
-    strict: list[dict[str, Any]] = []
-    for entry in sorted(entries, key=lambda e: e.interrupt_id.encode("utf-16-be")):
-        answer = {
-            "interruptId": entry.interrupt_id,
-            "status": "resolved" if entry.resolved else "cancelled",
-        }
-        if not entry.resolved:
-            strict.append(answer)
-            loose.append(answer)
-            continue
-        absent = entry.payload is ABSENT
-        strict.append(answer if absent else answer | {"payload": entry.payload})
-        loose.append(answer | {"payload": None if absent else entry.payload})
-    return Digests(_digest(strict), _digest(loose))
+    ordered = sorted(entries, key=lambda entry: entry.interrupt_id.encode("utf-16-be"))
+    strict = _digest(ordered)
+    with_null = [entry._replace(payload=None) if entry.payload is ABSENT else entry for entry in ordered]
+    return Digests(strict, strict if with_null == ordered else _digest(with_null))
 
 
-def _digest(answers: Any) -> str | None:
-    form = canonical(answers)
+def _digest(entries: Iterable[Entry]) -> str | None:
+    form = canonical([_answer(entry) for entry in entries])
     return None if form is None else sha256(form)
+
+
+def _answer(entry: Entry) -> dict[str, Any]:
+    if not entry.resolved:
+        return {"interruptId": entry.interrupt_id, "status": "cancelled"}
+    answer = {"interruptId": entry.interrupt_id, "status": "resolved"}
+    return answer if entry.payload is ABSENT else answer | {"payload": entry.payload}
 
 
 # -- which pause a batch addresses --------------------------------------------------------------------------
@@ -171,18 +167,33 @@ def unanswered(entries: Iterable[Entry], ids: Iterable[str]) -> list[Problem]:
 
 def misbound(entry: Entry, pause: Pause, interrupt: Interrupt) -> Problem | None:
     """An echoed binding that is not an object, or is of another run, generation or schema."""
-    expected = {"generation": pause.generation, "interruptedRunId": pause.run_id}
-    schema = response_schema(interrupt)
-    expected_hash = schema_hash(schema) if isinstance(schema, dict) else None
+    if not entry.bindings:
+        return None
+    expected = {
+        "generation": (pause.generation,),
+        "interruptedRunId": (pause.run_id,),
+        "responseSchemaHash": _schema_hashes(interrupt),
+    }
     for binding in entry.bindings:
         if not isinstance(binding, dict):
             return Problem(
                 Code.STALE_BINDING, entry.interrupt_id, "/metadata", "the binding is not an object"
             )
-        for name, value in (*expected.items(), ("responseSchemaHash", expected_hash)):
-            if name in binding and not _same(binding[name], value):
+        for name, right in expected.items():
+            if name in binding and not any(_same(binding[name], one) for one in right):
                 return Problem(Code.STALE_BINDING, entry.interrupt_id, "/metadata", f"the {name} is another")
     return None
+
+
+def _schema_hashes(interrupt: Interrupt) -> tuple[Any, ...]:
+    """Our hash of the schema, and that of a binding of the agent's own, which clients saw as it stood."""
+    descriptor = described(interrupt)
+    schema, metadata = descriptor.get("responseSchema"), descriptor.get("metadata")
+    ours = schema_hash(schema) if isinstance(schema, dict) else None
+    theirs = metadata.get(TANSTACK_BINDING) if isinstance(metadata, dict) else None
+    if isinstance(theirs, dict) and "responseSchemaHash" in theirs:
+        return ours, theirs["responseSchemaHash"]
+    return (ours,)
 
 
 def _same(one: Any, other: Any) -> bool:
@@ -229,8 +240,8 @@ class Work:
     def __init__(self, budget: int) -> None:
         self.left = budget
 
-    def spend(self, cost: int, payload: Any) -> bool:
-        self.left -= cost * schemas.weigh(payload)
+    def spend(self, cost: schemas.Cost, payload: Any) -> bool:
+        self.left -= schemas.work(cost, payload)
         return self.left >= 0
 
 
@@ -241,7 +252,7 @@ def payload_problems(
     if not entry.resolved:
         return []
     if interrupt.cancel_only and check_unusable:
-        return [Problem(Code.SCHEMA_REFUSED, interrupt.id, "", "this interrupt can only be cancelled")]
+        return [_unusable(interrupt)]
     payload = None if entry.payload is ABSENT else entry.payload
     if schemas.unsafe_number(payload):
         return [_misfit(interrupt, "", "a number is beyond what JavaScript can hold exactly")]
@@ -249,11 +260,15 @@ def payload_problems(
     if schema is None or interrupt.cancel_only:
         return []
     admission = schemas.admit(schema)
-    if admission.validator is None:  # admitted when it opened, by an older version
-        return [Problem(Code.SCHEMA_REFUSED, interrupt.id, "", "this interrupt can only be cancelled")]
+    if admission.validator is None:  # under `accept`; else admitted when it opened, by an older version
+        return [_unusable(interrupt)] if check_unusable else []
     if not work.spend(admission.cost, payload):
         return [_misfit(interrupt, "", "the payloads of this batch take too long to check")]
     return [_misfit(interrupt, place.pointer, place.message) for place in schemas.misfits(admission, payload)]
+
+
+def _unusable(interrupt: Interrupt) -> Problem:
+    return Problem(Code.SCHEMA_REFUSED, interrupt.id, "", "this interrupt can only be cancelled")
 
 
 def _misfit(interrupt: Interrupt, pointer: str, message: str) -> Problem:
@@ -264,6 +279,11 @@ def described(interrupt: Interrupt) -> dict[str, Any]:
     """The descriptor, parsed."""
     parsed: dict[str, Any] = orjson.loads(bytes(interrupt.descriptor))
     return parsed
+
+
+def call_id_of(descriptor: dict[str, Any]) -> str | None:
+    """The tool call that an interrupt asks about; None if it asks about none."""
+    return usable(descriptor.get("toolCallId"))
 
 
 def response_schema(interrupt: Interrupt) -> dict[str, Any] | None:

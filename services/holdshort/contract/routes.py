@@ -51,6 +51,7 @@ class RouteTable:
             if route.reason is not None:
                 self._kind(route.reason).setdefault(route.reason.removesuffix("*"), route)
         self._tools = [route for route in routes if route.reason is None]
+        self._any_tools = any(route.tools for route in routes)
         self._longest = max(map(len, self._namespaces), default=0)
 
     def _kind(self, reason: str) -> dict[str, Route]:
@@ -69,10 +70,10 @@ class RouteTable:
             return Destination(None, None, reserved=False)
         if reason.partition(":")[0] == RESERVED_NAMESPACE and ":" in reason:
             return self._default()
-        route = self._exact.get(reason) or self._by_namespace(reason) or self._by_tool(tool, metadata)
-        if route is None and self._tools and tool is None and (bound or reason == "tool_call"):
+        route = self._exact.get(reason) or self._by_namespace(reason)
+        if route is None and self._any_tools and tool is None and (bound or reason == "tool_call"):
             return Destination(UNROUTED, UNROUTED, reserved=True)
-        if route := route or self._core.get(reason):
+        if route := route or self._by_tool(tool, metadata) or self._core.get(reason):
             return Destination(route.name, route.team, route.answer_by == "team")
         return self._default()
 

@@ -24,25 +24,41 @@ MAX_BYTES: Final = 32 * 1024
 MAX_DEPTH: Final = 32
 MAX_NODES: Final = 2_000
 MAX_COST: Final = 5_000
+MAX_EXPANDED: Final = 64  # levels, references expanded: the validator recurses as deep
 MAX_UNIQUE_ITEMS: Final = 256
 MAX_PATTERN: Final = 256
+MAX_PROGRAM: Final = 150_000  # instructions of all different patterns of a schema; RE2 compiles 2 a µs
 MAX_PROBLEMS: Final = 20
+MAX_TOLD: Final = 200  # characters of a pointer or a name in a problem
 MAX_SAFE_INTEGER: Final = 2**53 - 1
 STRING_UNIT: Final = 256  # so many characters weigh as much as one value
+SEARCH_UNIT: Final = 8_000  # so many instructions x characters of a search take as long as one keyword
 
 Schema = dict[str, Any] | bool
+
+
+class Cost(NamedTuple):
+    """What checking one value may take, references expanded: keywords, instructions of patterns, levels."""
+
+    keywords: int
+    program: int = 0
+    depth: int = 1
 
 
 class Admission(NamedTuple):
     """What the profile says of one schema: a validator and its cost, or why it was refused."""
 
     validator: Any  # a jsonschema validator; its protocol lacks half of what validators have
-    cost: int
+    cost: Cost
     refused: str | None = None
 
 
+def _refused(why: str) -> Admission:
+    return Admission(None, Cost(0), why)
+
+
 class Misfit(NamedTuple):
-    """One place where a payload does not fit: JSON pointer and what the schema asks for there."""
+    """One place where a payload does not fit: its JSON pointer, and what the schema asks for there."""
 
     pointer: str
     message: str
@@ -53,19 +69,21 @@ def admit(schema: Any) -> Admission:
     try:
         raw = orjson.dumps(schema)
     except orjson.JSONEncodeError:
-        return Admission(None, 0, "too deep")
+        return _refused("too deep")
     if len(raw) > MAX_BYTES:
-        return Admission(None, 0, "too large")
+        return _refused("too large")
     return _admit(raw)
 
 
-@lru_cache(maxsize=1024)
+@lru_cache(maxsize=256)
 def _admit(raw: bytes) -> Admission:
     schema = orjson.loads(raw)
     try:
         return _Profile(schema).admission()
     except _RefusedError as refused:
-        return Admission(None, 0, str(refused))
+        return _refused(str(refused))
+    except RecursionError:
+        return _refused("a chain of references that is too long")
 
 
 def misfits(admission: Admission, payload: Any) -> list[Misfit]:
@@ -78,21 +96,31 @@ def misfits(admission: Admission, payload: Any) -> list[Misfit]:
         return [Misfit("", "too deeply nested")]
 
 
-def weigh(payload: Any) -> int:
-    """The size of a payload in the units of the work budget: values, long strings counting more."""
-    units = 0
+def work(cost: Cost, payload: Any) -> int:
+    """What checking the payload may take, in units of the work budget.
+
+    A search may visit every instruction of its pattern at every character, in the worst case.
+    """
+    values, characters = _size(payload)
+    units = cost.keywords * (values + characters // STRING_UNIT)
+    return units + cost.program * characters // SEARCH_UNIT
+
+
+def _size(payload: Any) -> tuple[int, int]:
+    """How many values there are in it, and how many characters in its strings and names."""
+    values = characters = 0
     waiting = [payload]
     while waiting:
         value = waiting.pop()
-        units += 1
+        values += 1
         if isinstance(value, str):
-            units += len(value) // STRING_UNIT
+            characters += len(value)
         elif isinstance(value, dict):
-            units += sum(len(name) for name in value) // STRING_UNIT
+            characters += sum(len(name) for name in value)
             waiting.extend(value.values())
         elif isinstance(value, list):
             waiting.extend(value)
-    return units
+    return values, characters
 
 
 def unsafe_number(payload: Any) -> bool:
@@ -142,7 +170,7 @@ _SCHEMA: Final = (
 _SCHEMAS: Final = ("allOf", "anyOf", "items", "oneOf", "prefixItems")
 _NAMED: Final = ("dependencies", "dependentSchemas", "patternProperties", "properties")
 _UNUSED: Final = ("$defs", "definitions")  # cost something only where a reference points at them
-_DATA: Final = ("enum", "const", "required", "type", "dependentRequired")
+_DATA: Final = ("enum", "const", "required", "type", "dependentRequired", "dependencies")
 
 
 class _RefusedError(Exception):
@@ -154,8 +182,9 @@ class _Profile:
 
     def __init__(self, root: Any) -> None:
         self.root = root
-        self.costs: dict[int, int] = {}
+        self.costs: dict[int, Cost] = {}
         self.open: set[int] = set()
+        self.programs: dict[str, int] = {}
 
     def admission(self) -> Admission:
         if not isinstance(self.root, dict):
@@ -170,10 +199,10 @@ class _Profile:
         validator = _SAFE[dialect](self.root, registry=Registry())
         return Admission(validator, cost)
 
-    def cost(self, schema: Any) -> int:
+    def cost(self, schema: Any) -> Cost:
         """What checking one value against the schema may cost, references expanded."""
         if isinstance(schema, bool):
-            return 1
+            return Cost(1)
         if not isinstance(schema, dict):
             raise _RefusedError("not a schema where one must stand")
         if (known := self.costs.get(id(schema))) is not None:
@@ -182,12 +211,17 @@ class _Profile:
             raise _RefusedError("recursive")
         self.open.add(id(schema))
         self.check_keywords(schema)
-        cost = 1 + len(schema) + sum(_nodes(schema.get(name)) for name in _DATA)
-        cost += sum(self.cost(child) for child in self.children(schema))
-        if cost > MAX_COST:
+        keywords = 1 + len(schema) + sum(_nodes(schema.get(name)) for name in _DATA)
+        program = sum(self.program(pattern) for pattern in _patterns(schema))
+        depth = 1
+        for child in self.children(schema):
+            below = self.cost(child)
+            keywords, program = keywords + below.keywords, program + below.program
+            depth = max(depth, 1 + below.depth)
+        if keywords > MAX_COST or depth > MAX_EXPANDED:
             raise _RefusedError("too costly")
         self.open.remove(id(schema))
-        self.costs[id(schema)] = cost
+        self.costs[id(schema)] = cost = Cost(keywords, program, depth)
         return cost
 
     def children(self, schema: dict[str, Any]) -> Iterator[Any]:
@@ -212,9 +246,15 @@ class _Profile:
             most = schema.get("maxItems")
             if not isinstance(most, int) or most > MAX_UNIQUE_ITEMS:
                 raise _RefusedError("uniqueItems without a small maxItems")
-        for pattern in (schema.get("pattern"), *_keys(schema.get("patternProperties"))):
-            if pattern is not None:
-                _check_pattern(pattern)
+
+    def program(self, pattern: Any) -> int:
+        """The instructions of a pattern; a few characters can mean many."""
+        if not isinstance(pattern, str) or len(pattern) > MAX_PATTERN:
+            raise _RefusedError("a pattern that is no string or too long")
+        self.programs[pattern] = size = _compiled(pattern).programsize
+        if sum(self.programs.values()) > MAX_PROGRAM:
+            raise _RefusedError("patterns that are too costly")
+        return int(size)
 
     def target(self, reference: Any) -> Any:
         """What a local reference points at; only `#` and `#/...` are allowed."""
@@ -226,6 +266,8 @@ class _Profile:
         for part in reference.split("/")[1:]:
             name = part.replace("~1", "/").replace("~0", "~")
             found = _step(found, name)
+            if isinstance(found, dict) and "$id" in found:  # what refers from there would refer elsewhere
+                raise _RefusedError("a reference through a schema with an $id")
         return found
 
 
@@ -273,16 +315,18 @@ def _check_schema(dialect: Any, schema: Any) -> None:
         raise _RefusedError("not a valid schema of its dialect") from None
 
 
-def _check_pattern(pattern: Any) -> None:
-    if not isinstance(pattern, str) or len(pattern) > MAX_PATTERN:
-        raise _RefusedError("a pattern that is no string or too long")
-    _compiled(pattern)
+def _patterns(schema: dict[str, Any]) -> Iterator[Any]:
+    if "pattern" in schema:
+        yield schema["pattern"]
+    if isinstance(named := schema.get("patternProperties"), dict):
+        yield from named
 
 
-@lru_cache(maxsize=4096)
+@lru_cache(maxsize=256)
 def _compiled(pattern: str) -> Any:
     options = re2.Options()
     options.log_errors = False
+    options.max_mem = 2 * 1024 * 1024
     try:
         return re2.compile(pattern, options)
     except re2.error:
@@ -293,12 +337,11 @@ def _members(value: Any) -> Iterable[Any]:
     return value.values() if isinstance(value, dict) else ()
 
 
-def _keys(value: Any) -> Iterable[Any]:
-    return value if isinstance(value, dict) else ()
-
-
 def _nodes(value: Any) -> int:
-    return 0 if value is None else weigh(value)
+    if value is None:
+        return 0
+    values, characters = _size(value)
+    return values + characters // STRING_UNIT
 
 
 # -- the validator ------------------------------------------------------------------------------------------
@@ -354,7 +397,7 @@ def _required(_: Any, names: Sequence[str], instance: Any, __: Any) -> Iterator[
     if isinstance(instance, dict):
         for name in names:
             if name not in instance:
-                yield ValidationError(f"must have a member {name}")
+                yield ValidationError(f"must have a member {_short(name)}")
 
 
 _OURS: Final = {
@@ -393,10 +436,15 @@ def _message(error: ValidationError) -> str:
     if str(error.validator) == "None":  # the schema `false`
         return "must not be there"
     asked = orjson.dumps(error.validator_value).decode()
-    if (says := _SAYS.get(str(error.validator))) and len(asked) <= 200:
+    if (says := _SAYS.get(str(error.validator))) and len(asked) <= MAX_TOLD:
         return says.format(asked)
     return f"does not fit the schema's {error.validator}"
 
 
 def _pointer(path: Iterable[str | int]) -> str:
-    return "".join("/" + str(part).replace("~", "~0").replace("/", "~1") for part in path)
+    return _short("".join("/" + str(part).replace("~", "~0").replace("/", "~1") for part in path))
+
+
+def _short(text: str) -> str:
+    """Names are the agent's and the caller's to choose: twenty long ones would not fit in one answer."""
+    return text if len(text) <= MAX_TOLD else text[:MAX_TOLD] + "…"

@@ -21,6 +21,7 @@ from holdshort.contract.resume import BINDING, TANSTACK_BINDING, Entry, Problem,
 from holdshort.contract.state import Interrupt, Pause, Run, ThreadState
 
 EVENTS = "events"
+MOST_TOLD = 64  # problems and ids in one refusal; as many as a pause has interrupts, and so many fit
 
 
 def passed(record: Record, run: Run) -> Emit:
@@ -156,7 +157,7 @@ class Caller(NamedTuple):
     thread: str
     run_id: str
     entries: Sequence[Entry] = ()
-    parent_run_id: Any = None
+    parent_run_id: str | None = None
 
 
 def refusal(
@@ -168,10 +169,11 @@ def refusal(
     retryable: bool = False,
 ) -> tuple[Emit, ...]:
     """RUN_STARTED and RUN_ERROR under the caller's run id; a bare RUN_ERROR names no run."""
-    metadata = _refusal_metadata(state, code, problems, retryable=retryable)
-    if caller.entries:
-        errors = _tanstack_errors(state, caller, code, problems)
-        metadata["tanstack"] = {"interruptErrors": errors}
+    told = problems[:MOST_TOLD]
+    metadata = _refusal_metadata(state, code, told, retryable=retryable)
+    sent = list(dict.fromkeys(entry.interrupt_id for entry in caller.entries))
+    if 0 < len(sent) <= MOST_TOLD:
+        metadata["tanstack"] = {"interruptErrors": _tanstack_errors(state, caller, code, told, sent)}
     return started(caller.thread, caller.run_id), failed(caller.thread, caller.run_id, code, metadata)
 
 
@@ -192,13 +194,12 @@ def _refusal_metadata(
 
 
 def _tanstack_errors(
-    state: ThreadState, caller: Caller, code: Code, problems: tuple[Problem, ...]
+    state: ThreadState, caller: Caller, code: Code, problems: tuple[Problem, ...], sent: list[str]
 ) -> list[dict[str, Any]]:
     """The same in TanStack's closed vocabulary; its client drops a list that names ids it did not send."""
-    sent = list(dict.fromkeys(entry.interrupt_id for entry in caller.entries))
     common = {
         "threadId": caller.thread,
-        "interruptedRunId": caller.parent_run_id if isinstance(caller.parent_run_id, str) else None,
+        "interruptedRunId": caller.parent_run_id,
         "generation": state.pause.generation if state.pause else None,
         "source": "server",
         "retryable": False,

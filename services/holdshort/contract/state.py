@@ -15,6 +15,8 @@ from holdshort.contract.codes import Code
 Outcome = Literal["success", "interrupt", "cancelled", "error", "invalid", "lost", "abandoned"]
 How = Literal["settled", "superseded", "abandoned"]
 
+_LONGEST_POINTER = 300  # a topic's name has at most 249 characters
+
 
 class _Part(msgspec.Struct, frozen=True, rename="camel", omit_defaults=True):
     """A part of the state: immutable, and on the wire only what differs from its default."""
@@ -31,9 +33,13 @@ class Pointer(_Part, frozen=True):
         return f"{self.topic}/{self.partition}/{self.offset}"
 
 
-@lru_cache(maxsize=65536)
 def pointer_of(text: bytes) -> Pointer | None:
     """Read `topic/partition/offset`; None for anything that is not exactly what `str(pointer)` writes."""
+    return _pointer_of(text) if len(text) <= _LONGEST_POINTER else None
+
+
+@lru_cache(maxsize=65536)
+def _pointer_of(text: bytes) -> Pointer | None:
     try:
         topic, partition, offset = text.decode().rsplit("/", 2)
         pointer = Pointer(topic, int(partition), int(offset))
@@ -48,6 +54,18 @@ class ToolCall(_Part, frozen=True):
     call_id: str
     name: str
     args: str | None = None
+
+    @property
+    def size(self) -> int:
+        """Its bytes in the state, where a quote or a control character is longer than it was streamed."""
+        return len(msgspec.json.encode(self))
+
+    def within(self, room: int) -> "ToolCall | None":
+        """As much of it as has room: without its arguments if need be, for half of them would mislead."""
+        if self.size <= room:
+            return self
+        bare = msgspec.structs.replace(self, args=None)
+        return bare if bare.size <= room else None
 
 
 class Run(_Part, frozen=True, kw_only=True):
@@ -161,9 +179,9 @@ class Pause(_Part, frozen=True, kw_only=True):
     @property
     def size(self) -> int:
         """Bytes of what the agent made us keep."""
-        return sum(
-            len(bytes(i.descriptor)) + (len(i.tool.args or "") if i.tool else 0) for i in self.interrupts
-        )
+        descriptors = sum(len(bytes(interrupt.descriptor)) for interrupt in self.interrupts)
+        tools = sum(interrupt.tool.size for interrupt in self.interrupts if interrupt.tool)
+        return descriptors + tools + sum(call.size for call in self.calls)
 
 
 class EndedRun(_Part, frozen=True, kw_only=True):

@@ -5,8 +5,10 @@ from typing import Any
 import msgspec
 
 from holdshort.contract import schemas
+from holdshort.contract.canon import digest_of
 from holdshort.contract.changes import Change, PauseGone, PauseIs, RunEnded
 from holdshort.contract.outcomes import Paused
+from holdshort.contract.resume import call_id_of, described
 from holdshort.contract.routes import CLIENT, Destination
 from holdshort.contract.rules import Rules, World
 from holdshort.contract.state import (
@@ -78,8 +80,16 @@ def reopen(state: ThreadState, run: Run, outcome: Any, at: int) -> tuple[Change,
     return (PauseIs(_replace(state.pause, try_=tried)),)
 
 
-def open_pause(state: ThreadState, run: Run, read: Paused, now: int, world: World, rules: Rules) -> Pause:
-    """A new pause of that run; `state.gone` must already hold the pause that it follows.
+def open_pause(
+    state: ThreadState,
+    run: Run,
+    read: Paused,
+    now: int,
+    world: World,
+    rules: Rules,
+    follows: Pause | None = None,
+) -> Pause:
+    """A new pause of that run; the pause that it follows, if any, is already in `state.gone`.
 
     Beyond the limit of open pauses it opens sealed, without descriptors: a pause must never fail open.
     """
@@ -93,32 +103,46 @@ def open_pause(state: ThreadState, run: Run, read: Paused, now: int, world: Worl
         digest=read.digest,
         principal=run.principal,
         interrupts=interrupts,
-        context=_context(run),
+        context=context_of(run),
         calls=run.calls,
+        attempted=_attempted(read, follows),
     )
     full = world.open_pauses >= rules.limits.open_pauses
     if full or world.open_bytes + pause.size > rules.limits.open_bytes:
-        return _replace(pause, sealed=True, interrupts=(), calls=())
+        return _replace(pause, sealed=True, interrupts=(), calls=(), attempted=())
     return pause
 
 
-def _context(run: Run) -> Context:
-    complete = not (run.messages_changed or run.state_changed)
+def context_of(run: Run) -> Context:
+    """Where the run's context lies; complete if input and snapshots say all of messages and state."""
+    known = run.admission is not None or (run.messages is not None and run.state is not None)
+    complete = known and not (run.messages_changed or run.state_changed)
     return Context(input=run.admission, messages=run.messages, state=run.state, complete=complete)
+
+
+def _attempted(read: Paused, follows: Pause | None) -> tuple[str, ...]:
+    """The interrupts about a tool call that had its result while the pause before was there."""
+    if follows is None or not follows.attempted:
+        return ()
+    done = {call_id_of(described(one)) for one in follows.interrupts if one.id in follows.attempted}
+    return tuple(one["id"] for one in read.descriptors if call_id_of(one) in done)
 
 
 def _interrupts(state: ThreadState, run: Run, read: Paused, rules: Rules) -> tuple[Interrupt, ...]:
     reused = {id_ for pause in state.gone for id_ in pause.ids}
     unusable = _unusable(read, rules)
+    room = rules.limits.tool_args  # for all of them: several may be about the same call
     found = []
     for raw, descriptor in zip(read.raws, read.descriptors, strict=True):
-        tool = _tool(run, descriptor.get("toolCallId"))
+        tool = _tool(run, call_id_of(descriptor))
         route = _route(rules, descriptor, tool)
+        fitting = tool.within(room) if tool else None
+        room -= fitting.size if fitting else 0
         found.append(
             Interrupt(
                 id=descriptor["id"],
                 descriptor=raw,
-                tool=tool,
+                tool=fitting,
                 route=route.route,
                 team=route.team,
                 reserved=route.reserved,
@@ -136,18 +160,17 @@ def _unusable(read: Paused, rules: Rules) -> set[str]:
     refused: set[str] = set()
     if rules.unusable_schema == "accept":
         return refused
-    seen: list[Any] = []
+    seen: dict[str, int] = {}
     for descriptor in read.descriptors:
         if (schema := descriptor.get("responseSchema")) is None:
             continue
-        if schema not in seen:
-            seen.append(schema)
-        if seen.index(schema) >= rules.limits.schemas or schemas.admit(schema).refused:
+        position = seen.setdefault(digest_of(schema), len(seen))
+        if position >= rules.limits.schemas or schemas.admit(schema).refused:
             refused.add(descriptor["id"])
     return refused
 
 
-def _tool(run: Run, call_id: Any) -> ToolCall | None:
+def _tool(run: Run, call_id: str | None) -> ToolCall | None:
     return next((call for call in run.calls if call.call_id == call_id), None)
 
 
@@ -155,6 +178,6 @@ def _route(rules: Rules, descriptor: dict[str, Any], tool: ToolCall | None) -> D
     return rules.routes.match(
         descriptor["reason"],
         tool=tool.name if tool else None,
-        bound="toolCallId" in descriptor,
+        bound=call_id_of(descriptor) is not None,
         metadata=descriptor.get("metadata"),
     )

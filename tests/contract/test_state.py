@@ -1,0 +1,96 @@
+"""The state of a thread as it is stored (contract 1)."""
+
+import msgspec
+import pytest
+from tests.playbook import Playbook, agent, client, later, lost, opened, question, quietly_refused, sdk, team
+
+from holdshort.contract.rules import AgentRules
+from holdshort.contract.state import NOTHING, Pointer, ThreadState, pointer_of
+
+
+def eventful() -> Playbook:
+    """A thread in which everything that is kept has happened."""
+    play = Playbook(
+        agents={"default": AgentRules(legacy_interrupts=True)}, trust_principal=frozenset({"inputs"})
+    )
+    play(client.asks("r1").having(principal="ada"), sdk.calls("c", "pay"), sdk.argues("c", "{}"))
+    play(sdk.event("MESSAGES_SNAPSHOT"), sdk.event("STATE_SNAPSHOT"))
+    play(sdk.interrupts("r1", question("a", toolCallId="c", responseSchema={"type": "boolean"})))
+    play >> sdk.interrupts("r1", question("a", toolCallId="c")) << opened("a", superseded=1)
+    play(client.resumes("r2", a=True), sdk.results("c", run="r2"), sdk.pauses_legacy({"q": 1.0}, run="r2"))
+    play >> later(minutes=16) << lost()
+    play >> team.resumes("hs-1", a=True) << quietly_refused("STALE_BINDING")
+    play(client.resumes("r3", a=False))
+    return play
+
+
+def test_what_is_written_is_read_back() -> None:
+    state = eventful().state()
+    assert msgspec.json.decode(msgspec.json.encode(state), type=ThreadState) == state
+    assert state.run is not None
+    assert state.pause is not None
+    assert state.pause.refusal is not None
+    assert state.ended[0].lost is not None
+    assert state.gone
+
+
+def test_names_are_those_of_the_wire() -> None:
+    written = msgspec.json.decode(msgspec.json.encode(eventful().state()))
+    pause = written["pause"]
+    for name in ("runId", "openedAt", "inputsEnd", "try", "refusal", "context", "attempted", "principal"):
+        assert name in pause
+    assert set(pause["interrupts"][0]["tool"]) == {"callId", "name", "args"}
+    assert set(pause["context"]["input"]) == {"topic", "partition", "offset"}
+    assert {"runId", "admittedAt", "answers", "batch", "looseBatch"} <= set(written["run"])
+
+
+def test_answers_are_not_in_it_only_digests() -> None:
+    play = Playbook()
+    play(agent.interrupts("r1", "a"), client.resumes("r2", a="my secret"))
+    assert b"secret" not in msgspec.json.encode(play.state())
+
+
+def test_members_that_a_newer_version_added_are_ignored() -> None:
+    written = msgspec.json.decode(msgspec.json.encode(eventful().state()))
+    written |= {"novel": 1, "pause": written["pause"] | {"novel": 1}}
+    assert msgspec.json.decode(msgspec.json.encode(written), type=ThreadState) == eventful().state()
+
+
+def test_a_thread_with_nothing_in_it_has_no_state() -> None:
+    assert NOTHING.empty
+    assert Playbook().state().empty
+    assert not eventful().state().empty
+
+
+def test_a_descriptor_is_stored_exactly_as_the_agent_wrote_it() -> None:
+    play = Playbook()
+    descriptor = '{ "reason":"x" ,"id":"a","n":1.0e2,"s":"\\u00e9\\/" }'
+    outcome = '{"type":"interrupt","interrupts":[' + descriptor + "]}"
+    play(agent.finishes("r1").but(value='{"type":"RUN_FINISHED","runId":"r1","outcome":' + outcome + "}"))
+    assert descriptor.encode() in msgspec.json.encode(play.state())
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "",
+        "inputs",
+        "inputs/0",
+        "inputs/0/x",
+        "inputs/0/01",
+        "inputs/+0/1",
+        "inputs/0/1 ",
+        "inputs/ 0/1",
+        "٣/٣/٣",
+        "x" * 400,
+    ],
+)
+def test_a_pointer_is_read_only_as_it_is_written(text: str) -> None:
+    assert pointer_of(text.encode()) is None
+
+
+def test_a_pointer_is_its_place() -> None:
+    assert pointer_of(b"agent-events.a/b/3/17") == Pointer("agent-events.a/b", 3, 17)
+    assert str(Pointer("inputs", 3, 17)) == "inputs/3/17"
+    assert pointer_of(b"\xff/0/1") is None
+    assert pointer_of(b"x/" + b"9" * 200 + b"/1") is not None
