@@ -227,6 +227,11 @@ class Settings(BaseSettings):
     lanes: int = Field(4, ge=1, le=1024, description="Transactional units of a service; fixed for ever.")
     replication: int = Field(3, ge=1, description="Replication factor of topics that are made.")
     min_isr: int = Field(2, ge=1, description="min.insync.replicas of topics that are made.")
+    instance: str | None = Field(
+        None,
+        pattern=r"^[A-Za-z0-9._-]{1,200}$",
+        description="Names a process across restarts, as a StatefulSet its pods; its lanes then wait for it.",
+    )
     management_host: str = "127.0.0.1"
     management_port: int = Field(8080, ge=0, le=65535)
     log_level: Literal["DEBUG", "INFO", "WARNING", "ERROR"] = "INFO"

@@ -7,7 +7,7 @@ import subprocess
 import sys
 import time
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 
 import pytest
@@ -125,6 +125,23 @@ def test_sigterm_ends_a_service_in_order(environment: dict[str, str]) -> None:
     assert process.returncode == 0
     assert "lane_closed" in output
     assert time.monotonic() - began < 10
+
+
+def test_two_processes_of_one_name_are_told(environment: dict[str, str]) -> None:
+    assert holdshort(environment, "topics", "apply").returncode == 0
+    named = environment | {"HOLDSHORT_INSTANCE": "a-name"}
+    with serving(named, "gatekeeper") as one, serving(named, "gatekeeper") as other:
+        until = time.monotonic() + 60
+        while one.poll() is None and other.poll() is None:
+            assert time.monotonic() < until, "they replace each other for ever"
+            with suppress(subprocess.TimeoutExpired):
+                one.wait(0.1)
+        ended = one if one.poll() is not None else other
+        assert ended.stdout is not None
+        output = ended.stdout.read()
+
+    assert ended.returncode == 1
+    assert "another process is called a-name, too: HOLDSHORT_INSTANCE must be unique" in output
 
 
 async def test_the_management_port_tells_health_and_metrics(bootstrap_servers: str, tmp_path: Path) -> None:

@@ -148,6 +148,7 @@ class Stack:
         environment = {
             **os.environ,
             **self._environment,
+            "HOLDSHORT_INSTANCE": f"{process.service}-{process.number}",
             "HOLDSHORT_MANAGEMENT_HOST": "127.0.0.1",
             "HOLDSHORT_MANAGEMENT_PORT": str(process.port),
         }

@@ -14,6 +14,7 @@ Read in aiokafka 0.14 and seen on a real broker (decision 0004 has the list):
 
 import asyncio
 import time
+from collections import deque
 from collections.abc import AsyncIterator, Collection, Mapping, Sequence
 from contextlib import suppress
 from typing import Any, Final
@@ -51,6 +52,8 @@ HEARTBEAT_MS: Final = 1_500
 NEVER_MS: Final = 2**31 - 1
 CLOSE_DEADLINE_S: Final = 2.0
 REJOIN_DEADLINE_S: Final = 60.0
+REPLACED_MOST: Final = 3
+REPLACED_WITHIN_S: Final = 30.0
 FETCH_WAIT_MS: Final = 500
 SCAN_RECORDS: Final = 10_000
 
@@ -88,9 +91,18 @@ class _Names:
 class AioKafka:
     """A cluster through aiokafka (ports.Kafka)."""
 
-    def __init__(self, connection: Connection, prefix: str, stall_deadline: float = 60.0) -> None:
+    def __init__(
+        self,
+        connection: Connection,
+        prefix: str,
+        *,
+        instance: str | None = None,
+        stall_deadline: float = 60.0,
+    ) -> None:
+        """`instance` names this process across restarts: started again, it has its lanes back at once."""
         self._client = connection.for_aiokafka() | {"request_timeout_ms": REQUEST_TIMEOUT_MS}
         self._prefix = prefix
+        self._instance = instance
         self._names = _Names(prefix)
         self.log = AioLog(self._client, self._names, Admin(connection, prefix), stall_deadline)
 
@@ -127,6 +139,7 @@ class AioKafka:
         consumer = AIOKafkaConsumer(
             **self._client,
             group_id=self._prefix + app,
+            group_instance_id=self._instance,
             partition_assignment_strategy=(type("_Sticky", (StickyPartitionAssignor,), {}),),
             session_timeout_ms=SESSION_TIMEOUT_MS,
             rebalance_timeout_ms=SESSION_TIMEOUT_MS,
@@ -141,7 +154,7 @@ class AioKafka:
             await _stop(consumer)
             raise Fatal(f"the group cannot be joined: {_said(error)}") from error
         consumer.subscribe([self._prefix + topic], listener=_Listener(consumer, assigned))
-        return AioMembership(consumer)
+        return AioMembership(consumer, self._instance)
 
     async def close(self) -> None:
         await self.log.close()
@@ -408,9 +421,12 @@ class _Listener(ConsumerRebalanceListener):  # type: ignore[misc]  # aiokafka is
 class AioMembership:
     """The process's place in the group (ports.Membership)."""
 
-    def __init__(self, consumer: AIOKafkaConsumer) -> None:
+    def __init__(self, consumer: AIOKafkaConsumer, instance: str | None) -> None:
         self._consumer = consumer
+        self._instance = instance
         self._rejoining_since: float | None = None
+        self._member = ""
+        self._replaced: deque[float] = deque(maxlen=REPLACED_MOST)
 
     def check(self) -> None:
         """aiokafka can look alive and never rejoin; a refusal of the group waits to be asked for."""
@@ -419,14 +435,30 @@ class AioMembership:
             coordinator.check_errors()
         except KafkaError as error:
             raise Fatal(f"the group refuses us: {_said(error)}") from error
-        if not coordinator._rejoin_needed_fut.done():
+        self._check_rejoining(rejoining=coordinator._rejoin_needed_fut.done())
+        if self._instance is not None and coordinator.member_id:
+            self._check_namesake(coordinator.member_id)
+
+    def _check_rejoining(self, *, rejoining: bool) -> None:
+        if not rejoining:
             self._rejoining_since = None
         elif self._rejoining_since is None:
             self._rejoining_since = time.monotonic()
         elif time.monotonic() - self._rejoining_since > REJOIN_DEADLINE_S:
             raise Fatal("the group has not been rejoined for a minute")
 
+    def _check_namesake(self, member: str) -> None:
+        """Two processes of one name replace each other in the group for ever; that is told, and ended."""
+        if self._member and member != self._member:
+            self._replaced.append(time.monotonic())
+        self._member = member
+        many = len(self._replaced) == REPLACED_MOST
+        if many and time.monotonic() - self._replaced[0] < REPLACED_WITHIN_S:
+            raise Fatal(f"another process is called {self._instance}, too: HOLDSHORT_INSTANCE must be unique")
+
     async def leave(self) -> None:
+        """A named process would keep its lanes for a session; a planned stop gives them up at once."""
+        self._consumer._coordinator._group_instance_id = None
         await _stop(self._consumer)
 
 

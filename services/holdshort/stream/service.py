@@ -105,7 +105,7 @@ class Service(Generic[S]):
 
     async def _serve(self) -> None:
         await self._check_topics()
-        kafka = AioKafka(self._connection, self.settings.prefix)
+        kafka = AioKafka(self._connection, self.settings.prefix, instance=self.settings.instance)
         engine = EngineSettings(app=self.app, partitions=self.settings.partitions, lanes=self.settings.lanes)
         metrics = EngineMetrics(self.app, self.registry)
         self.runner = Runner(engine, kafka, self._new_decider, self._clock, metrics, self._observe)
