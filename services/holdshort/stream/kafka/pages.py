@@ -1,0 +1,161 @@
+"""The log a page at a time: whole partitions, and single records at known places.
+
+A consumer is made for following a log. To read one from here to there, or a record at an offset, it has to be
+given partitions, told to seek and listened to, and it prefetches what nobody wants. A fetch request says it.
+"""
+
+import asyncio
+import time
+from collections import defaultdict
+from collections.abc import AsyncIterator, Collection, Mapping, Sequence
+from contextlib import suppress
+from typing import Any, Final, NamedTuple
+
+from aiokafka.client import AIOKafkaClient
+from aiokafka.consumer.fetcher import PartitionRecords
+from aiokafka.errors import (
+    KafkaError,
+    LeaderNotAvailableError,
+    NotLeaderForPartitionError,
+    OffsetOutOfRangeError,
+    for_code,
+)
+from aiokafka.protocol.fetch import FetchRequest
+from aiokafka.record.memory_records import MemoryRecords
+
+from holdshort.stream.errors import Retry
+from holdshort.stream.kafka.consumers import CLOSE_DEADLINE_S, said
+from holdshort.stream.kafka.names import Names
+from holdshort.stream.records import Record, TopicPartition
+
+SCAN_BYTES: Final = 4 * 1024 * 1024
+SCAN_WAIT_MS: Final = 200
+PLACE_BYTES: Final = 128 * 1024
+
+Place = tuple[TopicPartition, int]
+
+
+class Page(NamedTuple):
+    """What one request gave of a partition, and the offset of the page after it."""
+
+    records: Sequence[Record]
+    following: int
+
+
+class Pages:
+    """Reads pages on a connection of its own; closed, it opens again when it is used."""
+
+    def __init__(self, client: Mapping[str, Any], names: Names, stall_deadline: float) -> None:
+        self._settings = client
+        self._names = names
+        self._stall_deadline = stall_deadline
+        self._client: AIOKafkaClient | None = None
+        self._lock = asyncio.Lock()
+
+    # -- whole partitions ----------------------------------------------------------------------------------
+
+    async def scan(self, where: TopicPartition, start: int, end: int) -> AsyncIterator[Sequence[Record]]:
+        """Committed records from `start` up to `end`, in order. Raises Retry if that does not get on."""
+        asked = asyncio.ensure_future(self._page(where, start, SCAN_BYTES, SCAN_WAIT_MS, committed=True))
+        last = time.monotonic()
+        try:
+            while start < end:
+                page = await asked
+                if page.following < end:  # the broker reads on while these are used
+                    asked = asyncio.ensure_future(
+                        self._page(where, page.following, SCAN_BYTES, SCAN_WAIT_MS, committed=True)
+                    )
+                if page.following > start:
+                    last = time.monotonic()
+                elif time.monotonic() - last > self._stall_deadline:
+                    raise Retry(f"{where.topic}/{where.partition} stops at {start}, before its end {end}")
+                start = page.following
+                if records := [record for record in page.records if record.offset < end]:
+                    yield records
+        finally:
+            asked.cancel()
+            with suppress(asyncio.CancelledError, Exception):
+                await asked
+
+    # -- single records ------------------------------------------------------------------------------------
+
+    async def at(self, places: Collection[Place]) -> Mapping[Place, Record | None]:
+        """The records at these places; None for what is not there, or not any more."""
+        offsets: dict[TopicPartition, set[int]] = defaultdict(set)
+        for where, offset in places:
+            offsets[where].add(offset)
+        found = await asyncio.gather(*(self._at(where, sorted(wanted)) for where, wanted in offsets.items()))
+        return {place: record for records in found for place, record in records.items()}
+
+    async def _at(self, where: TopicPartition, wanted: Sequence[int]) -> dict[Place, Record | None]:
+        """One page may hold many of them; what was read committed once may be read uncommitted again."""
+        found: dict[Place, Record | None] = {}
+        known: dict[int, Record] = {}
+        reached = -1
+        for offset in wanted:
+            if offset >= reached:
+                page = await self._page_at(where, offset)
+                known = {record.offset: record for record in page.records}
+                reached = page.following
+            found[where, offset] = known.get(offset)
+        return found
+
+    async def _page_at(self, where: TopicPartition, offset: int) -> Page:
+        try:
+            return await self._page(where, offset, PLACE_BYTES, 0, committed=False)
+        except OffsetOutOfRangeError:
+            return Page((), offset + 1)
+
+    # -- a page --------------------------------------------------------------------------------------------
+
+    async def _page(
+        self, where: TopicPartition, start: int, size: int, wait_ms: int, *, committed: bool
+    ) -> Page:
+        """One page of at most `size` bytes, or of one batch. Raises OffsetOutOfRangeError, Retry."""
+        last = time.monotonic()
+        while True:
+            try:
+                return await self._request(where, start, size, wait_ms, committed=committed)
+            except (NotLeaderForPartitionError, LeaderNotAvailableError) as error:
+                if time.monotonic() - last > self._stall_deadline:
+                    raise Retry(f"{where.topic} could not be read: {said(error)}") from error
+                await (await self._connected()).force_metadata_update()
+            except OffsetOutOfRangeError:
+                raise
+            except (KafkaError, OSError, TimeoutError) as error:
+                raise Retry(f"{where.topic} could not be read: {said(error)}") from error
+
+    async def _request(
+        self, where: TopicPartition, start: int, size: int, wait_ms: int, *, committed: bool
+    ) -> Page:
+        client, wire = await self._connected(), self._names.wire(where)
+        node = client.cluster.leader_for_partition(wire)
+        if node is None or node == -1:
+            await client._wait_on_metadata(wire.topic)
+            node = client.cluster.leader_for_partition(wire)
+        if node is None or node == -1:
+            raise LeaderNotAvailableError(where.topic)
+        asked = [(wire.topic, [(wire.partition, start, size)])]
+        response = await client.send(node, FetchRequest(wait_ms, 1, size, int(committed), asked))
+        ((_, ((_, code, _, _, _, aborted, _, raw),)),) = response.topics  # version 11, of Kafka 2.4
+        if code:
+            raise for_code(code)(where.topic)
+        records = PartitionRecords(
+            wire, MemoryRecords(raw or b""), aborted, start, None, None, True, int(committed)
+        )
+        return Page([self._names.record(one) for one in records], records.next_fetch_offset)
+
+    async def _connected(self) -> AIOKafkaClient:
+        async with self._lock:
+            if self._client is None:
+                client = AIOKafkaClient(**self._settings)
+                await client.bootstrap()
+                self._client = client
+            return self._client
+
+    async def close(self) -> None:
+        client, self._client = self._client, None
+        if client is not None:
+            with suppress(TimeoutError, KafkaError, OSError):
+                async with asyncio.timeout(CLOSE_DEADLINE_S):
+                    await client.close()
