@@ -21,6 +21,7 @@ from holdshort.stream.connection import Connection
 from holdshort.stream.decider import Context, Step
 from holdshort.stream.engine_settings import EngineSettings
 from holdshort.stream.kafka import AioKafka
+from holdshort.stream.marks import Mark
 from holdshort.stream.memory import MemoryBroker, MemoryKafka
 from holdshort.stream.ports import Clock, Kafka
 from holdshort.stream.records import Record, TopicPartition, Write
@@ -173,7 +174,6 @@ class Counter:
 
     def __init__(self) -> None:
         self.notes: dict[int, str] = {}
-        self.words: dict[bytes, str] = {}
         self.total = 0
 
     def decode(self, value: bytes) -> Count:
@@ -182,19 +182,14 @@ class Counter:
     def encode(self, key: bytes, state: Count) -> bytes:
         return msgspec.json.encode(state)
 
-    def loaded(self, partition: int, key: bytes, value: bytes) -> int | None:
-        state = self.decode(value)
-        self.total += state.count
-        return state.forget_at
+    def mark(self, state: Count) -> Mark:
+        return Mark(state.forget_at, ("count",), 0, state.count)
 
-    def changed(self, partition: int, before: Count | None, after: Count | None) -> None:
-        self.total += (after.count if after else 0) - (before.count if before else 0)
+    def mark_of(self, value: bytes) -> Mark:
+        return self.mark(self.decode(value))
 
-    def tabled(self, partition: int, record: Record) -> None:
-        if record.key is not None and record.value is None:
-            self.words.pop(record.key, None)
-        elif record.key is not None:
-            self.words[record.key] = (record.value or b"").decode()
+    def counted(self, partition: int, mark: Mark, times: int) -> None:
+        self.total += mark.size * times
 
     def decide(self, state: Count | None, record: Record, context: Context) -> Step[Count]:
         before = state or Count()
@@ -218,12 +213,10 @@ class Counter:
             end=None if command == "end" else -1,
         )
         self.notes[record.partition] = value
-        word = self.words.get(record.key or b"", "-")
+        row = context.rows.get("table")
+        word = (row.value or b"").decode() if row else "-"
         out = Write("out", record.key, f"{after.count}:{value}:{word}".encode(), tuple(record.headers))
         return Step((out,), after)
-
-    def due(self, state: Count) -> int | None:
-        return state.forget_at
 
     def awaits(self, state: Count) -> Collection[str]:
         return ("in",)
@@ -238,7 +231,7 @@ class Counter:
         return msgspec.structs.replace(state, end=end)
 
 
-SETTINGS = EngineSettings(app="app", partitions=PARTITIONS, lanes=LANES, grace_ms=0)
+SETTINGS = EngineSettings(app="app", partitions=PARTITIONS, lanes=LANES, grace_ms=0, hot_bytes=2_000)
 
 
 class Signals(EngineMetrics):

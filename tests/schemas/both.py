@@ -22,8 +22,8 @@ from holdshort.contract.state import ThreadState
 from holdshort.gatekeeper.decider import Gate
 from holdshort.router.decider import RouterDecider
 from holdshort.router.gathering import Gathering
-from holdshort.stream.decider import Context, Place, Step
-from holdshort.stream.records import Output, Record, TopicPartition
+from holdshort.stream.decider import Context, Step
+from holdshort.stream.records import Output, Record, RecordPlace, TopicPartition
 
 START_MS = 1_796_040_000_000
 SECOND = 1000
@@ -70,6 +70,7 @@ class Both:
         self.logs: dict[str, list[Record]] = defaultdict(list)
         self.threads: dict[bytes, ThreadState] = {}
         self.gatherings: dict[bytes, Gathering] = {}
+        self.rows: dict[bytes, Record] = {}
         self.now = START_MS
 
     # -- what people and agents write ----------------------------------------------------------------------
@@ -143,7 +144,7 @@ class Both:
         self.now += round(seconds * SECOND)
         waiting: deque[Record] = deque()
         for key in list(self.threads):
-            while (state := self.threads.get(key)) and (due := self.gate.due(state)) and due <= self.now:
+            while (state := self.threads.get(key)) and (due := self.gate.mark(state).due) and due <= self.now:
                 step = self.gate.fire(key, state, self._context(due))
                 waiting += self._gate_wrote(key, step)
         while waiting:
@@ -165,8 +166,13 @@ class Both:
             return self._router_wrote(record.key, self._route(record))
         return []
 
-    def _context(self, now: int, fetched: Mapping[Place, Record | None] | None = None) -> Context:
-        return Context(0, now, self.now, fetched or {})
+    def _context(
+        self,
+        now: int,
+        fetched: Mapping[RecordPlace, Record | None] | None = None,
+        rows: Mapping[str, Record | None] | None = None,
+    ) -> Context:
+        return Context(0, now, self.now, fetched or {}, rows or {})
 
     def _gate_wrote(self, key: bytes | None, step: Step[ThreadState]) -> list[Record]:
         written = self._outputs(step.outputs)
@@ -177,19 +183,22 @@ class Both:
         if after is not None:
             self.threads[key or b""] = after
         if after is not before and key is not None:
-            self.gate.changed(0, before, after)
+            for state, times in ((before, -1), (after, +1)):
+                if state is not None:
+                    self.gate.counted(0, self.gate.mark(state), times)
             value = None if after is None else self.gate.encode(key, after)
             written.append(self._append("pending", key, value))
         return written
 
     def _route(self, record: Record) -> Step[Gathering]:
+        key = record.key or b""
         if record.topic == "pending":
-            self.router.tabled(0, record)
-        state = self.gatherings.get(record.key or b"")
-        step = self.router.decide(state, record, self._context(record.timestamp))
+            self.rows[key] = record
+        state, rows = self.gatherings.get(key), {"pending": self.rows.get(key)}
+        step = self.router.decide(state, record, self._context(record.timestamp, rows=rows))
         if step.wanted:
             fetched = {place: self._fetch(*place) for place in step.wanted}
-            step = self.router.decide(state, record, self._context(record.timestamp, fetched))
+            step = self.router.decide(state, record, self._context(record.timestamp, fetched, rows))
         return step
 
     def _fetch(self, where: TopicPartition, offset: int) -> Record | None:

@@ -56,7 +56,7 @@ def read_decision(example: Example) -> bytes:
     """The receipt of the decision; one that cannot be judged at all is refused."""
     key = str(example.value.get("threadId", "order-4711")).encode()
     record = Record("decisions.payments", 0, 7, key, example.raw, (), 0)
-    step = RouterDecider(rules(), TEAMS).decide(None, record, Context(0, 0, 0, {}))
+    step = RouterDecider(rules(), TEAMS).decide(None, record, Context(0, 0, 0, {}, {"pending": None}))
     written = {output.topic: output.value for output in step.outputs}
     receipt = written.get("receipts.payments")
     if receipt is None or orjson.loads(receipt)["code"] is not None:

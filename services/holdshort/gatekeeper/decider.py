@@ -22,6 +22,7 @@ from holdshort.contract.state import NOTHING, Pause, ThreadState
 from holdshort.contract.verdicts import Kind, Verdict
 from holdshort.stream.decider import Context, Step
 from holdshort.stream.errors import Halt
+from holdshort.stream.marks import Mark
 from holdshort.stream.records import Record
 
 PENDING: Final = "pending"
@@ -58,25 +59,32 @@ class Tally:
         self.bytes: Counter[tuple[int, str]] = Counter()
         self.teams: dict[str, Counter[int]] = {}
 
-    def count(self, partition: int, pause: Pause | HeadPause | None, sign: int) -> None:
-        if pause is None or pause.sealed:
+    def count(self, partition: int, mark: Mark, times: int) -> None:
+        if not mark.tags:
             return
-        size = sum(len(bytes(interrupt.descriptor)) for interrupt in pause.interrupts)
-        self.pauses[partition, pause.agent] += sign
-        self.bytes[partition, pause.agent] += sign * size
-        if pause.status != "open":
-            return  # it waits for the agent, not for people
-        grain = pause.opened_at // 1000 // AGE_GRAIN_S
-        for interrupt in pause.interrupts:
-            ages = self.teams.setdefault(interrupt.team or CLIENT, Counter())
-            ages[grain] += sign
-            if not ages[grain]:
-                del ages[grain]
+        agent, *teams = mark.tags
+        self.pauses[partition, agent] += times
+        self.bytes[partition, agent] += times * mark.size
+        for team in teams:
+            ages = self.teams.setdefault(team, Counter())
+            ages[mark.since] += times
+            if not ages[mark.since]:
+                del ages[mark.since]
 
     def open_interrupts(self) -> Iterator[tuple[str, int, int]]:
         """Team, open interrupts, and when the oldest opened (seconds since the epoch, 0 if there is none)."""
         for team, ages in list(self.teams.items()):
-            yield team, ages.total(), min(ages, default=0) * AGE_GRAIN_S
+            yield team, ages.total(), min(ages, default=0)
+
+
+def _mark(due: int | None, pause: Pause | HeadPause | None) -> Mark:
+    """A pause counts for its agent; while it is open, each interrupt for its team, too."""
+    if pause is None or pause.sealed:
+        return Mark(due)
+    open_ = pause.status == "open"  # else it waits for the agent, not for people
+    teams = [interrupt.team or CLIENT for interrupt in pause.interrupts] if open_ else ()
+    since = pause.opened_at // 1000
+    return Mark(due, (pause.agent, *teams), since - since % AGE_GRAIN_S, pause.size)
 
 
 class Gate:
@@ -107,24 +115,24 @@ class Gate:
 
     def encode(self, key: bytes, state: ThreadState) -> bytes:
         """The record of `pending`, its deadline first: what a restore needs is in the first bytes."""
-        return encode_pending(key.decode(), state, self.due(state))
+        return encode_pending(key.decode(), state, self._due(state))
 
-    def loaded(self, partition: int, key: bytes, value: bytes) -> int | None:
+    def mark(self, state: ThreadState) -> Mark:
+        return _mark(self._due(state), state.pause)
+
+    def _due(self, state: ThreadState) -> int | None:
+        due = thread.next_due(state, self.rules)
+        return due.at if due else None
+
+    def mark_of(self, value: bytes) -> Mark:
         try:
             head = decode_head(value)
         except UpgradeFirstError as error:
             raise Halt(str(error)) from error
-        self.tally.count(partition, head.pause, +1)
-        return head.due
+        return _mark(head.due, head.pause)
 
-    def changed(self, partition: int, before: ThreadState | None, after: ThreadState | None) -> None:
-        pauses = (before.pause if before else None, after.pause if after else None)
-        if pauses[0] is not pauses[1]:
-            self.tally.count(partition, pauses[0], -1)
-            self.tally.count(partition, pauses[1], +1)
-
-    def tabled(self, partition: int, record: Record) -> None:
-        """The gate reads no tables."""
+    def counted(self, partition: int, mark: Mark, times: int) -> None:
+        self.tally.count(partition, mark, times)
 
     # -- judgement -----------------------------------------------------------------------------------------
 
@@ -184,10 +192,6 @@ class Gate:
         return Chain(self.notes).record(context.partition, told.thread, members)
 
     # -- deadlines -----------------------------------------------------------------------------------------
-
-    def due(self, state: ThreadState) -> int | None:
-        due = thread.next_due(state, self.rules)
-        return due.at if due else None
 
     def awaits(self, state: ThreadState) -> Collection[str]:
         """A lease waits for its agent's events; memory for everything that may still speak of the past."""

@@ -13,8 +13,7 @@ import orjson
 
 from holdshort.contract.state import Pause, Pointer
 from holdshort.router.gathering import Answer, Gathering
-from holdshort.stream.decider import Place
-from holdshort.stream.records import Record, TopicPartition
+from holdshort.stream.records import Record, RecordPlace, TopicPartition
 
 _EMPTY: Final[dict[str, Any]] = {
     "state": {},
@@ -25,13 +24,13 @@ _EMPTY: Final[dict[str, Any]] = {
 }
 
 
-def places(pause: Pause) -> list[Place]:
+def places(pause: Pause) -> list[RecordPlace]:
     """The records that a batch for this pause is made of."""
     context = pause.context
     return [_place(one) for one in (context.input, context.messages, context.state) if one is not None]
 
 
-def _place(pointer: Pointer) -> Place:
+def _place(pointer: Pointer) -> RecordPlace:
     return TopicPartition(pointer.topic, pointer.partition), pointer.offset
 
 
@@ -42,7 +41,7 @@ class Rebuilt(msgspec.Struct, frozen=True):
     complete: bool
 
 
-def rebuild(pause: Pause, fetched: Mapping[Place, Record | None]) -> Rebuilt:
+def rebuild(pause: Pause, fetched: Mapping[RecordPlace, Record | None]) -> Rebuilt:
     """Messages, state, tools, context and forwardedProps as they were at the interrupt."""
     context = pause.context
     before = _members(context.input, fetched)
@@ -59,7 +58,7 @@ def rebuild(pause: Pause, fetched: Mapping[Place, Record | None]) -> Rebuilt:
     return Rebuilt(members, context.complete and found and context.input is not None)
 
 
-def _members(pointer: Pointer | None, fetched: Mapping[Place, Record | None]) -> dict[str, Any]:
+def _members(pointer: Pointer | None, fetched: Mapping[RecordPlace, Record | None]) -> dict[str, Any]:
     record = fetched[_place(pointer)] if pointer is not None else None
     if record is None or record.value is None:
         return {}

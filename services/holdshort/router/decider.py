@@ -29,6 +29,7 @@ from holdshort.router.decisions import Decision, Judged, Misread, judge_decision
 from holdshort.router.gathering import Asked, Gathering, Receipt
 from holdshort.stream.decider import Context, Step
 from holdshort.stream.errors import Halt
+from holdshort.stream.marks import Mark
 from holdshort.stream.records import Record
 
 PENDING: Final = "pending"
@@ -75,7 +76,6 @@ class RouterDecider:
         self.notes: dict[int, str] = {}
         self.counts: Counter[tuple[str, str | None]] = Counter()
         self.told: list[Told] = []
-        self._pending: dict[bytes, bytes] = {}
 
     # -- state ---------------------------------------------------------------------------------------------
 
@@ -91,28 +91,14 @@ class RouterDecider:
     def encode(self, key: bytes, state: Gathering) -> bytes:
         return gather.encode_gathering(state)
 
-    def loaded(self, partition: int, key: bytes, value: bytes) -> int | None:
-        return self.due(self.decode(value))
+    def mark(self, state: Gathering) -> Mark:
+        return Mark(None if state.closed_at is None else state.closed_at + gather.MEMORY_MS)
 
-    def changed(self, partition: int, before: Gathering | None, after: Gathering | None) -> None:
+    def mark_of(self, value: bytes) -> Mark:
+        return self.mark(self.decode(value))
+
+    def counted(self, partition: int, mark: Mark, times: int) -> None:
         """Nothing is counted here: what waits on whom is in `pending`."""
-
-    def tabled(self, partition: int, record: Record) -> None:
-        if record.key is None:
-            return
-        if record.value is None:
-            self._pending.pop(record.key, None)
-        else:
-            self._pending[record.key] = record.value
-
-    def _pause(self, key: bytes | None) -> Pause | None:
-        value = self._pending.get(key or b"")
-        if value is None:
-            return None
-        try:
-            return decode_pending(value).pause
-        except UpgradeFirstError as error:
-            raise Halt(str(error)) from error
 
     # -- judgement -----------------------------------------------------------------------------------------
 
@@ -120,7 +106,7 @@ class RouterDecider:
         if record.topic == PENDING:
             if record.key is None:
                 return Step((), state)
-            return self._follow(state, record.key.decode(), self._pause(record.key), context)
+            return self._follow(state, record.key.decode(), _pause(record), context)
         return self._judge(state, record, context)
 
     # -- pauses --------------------------------------------------------------------------------------------
@@ -202,7 +188,7 @@ class RouterDecider:
         return read_decision(value, place, self.rules.limits)
 
     def _decided(self, state: Gathering | None, decision: Decision, case: "_Case") -> Step[Gathering]:
-        context, pause = case.context, self._pause(case.record.key)
+        context, pause = case.context, _pause(case.context.rows[PENDING])
         judged = judge_decision(decision, case.team, pause, state, context.now, self.rules)
         after, outputs = state, []
         for one in judged:
@@ -308,9 +294,6 @@ class RouterDecider:
 
     # -- deadlines -----------------------------------------------------------------------------------------
 
-    def due(self, state: Gathering) -> int | None:
-        return None if state.closed_at is None else state.closed_at + gather.MEMORY_MS
-
     def awaits(self, state: Gathering) -> Collection[str]:
         return [topic for rank in self.ranks for topic in rank]
 
@@ -325,6 +308,16 @@ class RouterDecider:
 
     def with_end(self, state: Gathering, end: int) -> Gathering:
         return state
+
+
+def _pause(row: Record | None) -> Pause | None:
+    """The pause of a row of `pending`."""
+    if row is None or row.value is None:
+        return None
+    try:
+        return decode_pending(row.value).pause
+    except UpgradeFirstError as error:
+        raise Halt(str(error)) from error
 
 
 def _source(record: Record) -> dict[str, Any]:

@@ -4,16 +4,18 @@ from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Final, Generic, TypeVar
 
-from holdshort.stream.decider import Context, Place, Step
-from holdshort.stream.errors import Halt
+from holdshort.stream.decider import Context, Step
+from holdshort.stream.errors import Halt, Retry
 from holdshort.stream.lane import Lane
+from holdshort.stream.marks import Place
 from holdshort.stream.ports import Clock, Inputs, Log
 from holdshort.stream.positions import Positions, Reached, encode_positions
-from holdshort.stream.records import Output, Record, TopicPartition, Write
+from holdshort.stream.records import Output, Record, RecordPlace, TopicPartition, Write
 
 S = TypeVar("S")
 
 LOOK_AGAIN_MS: Final = 1_000
+FIRED_MOST: Final = 1_000  # deadlines of a partition in one transaction
 
 
 class Batch(Generic[S]):
@@ -39,7 +41,9 @@ class Batch(Generic[S]):
 
     async def decide(self, records: Sequence[Record]) -> None:
         """Every record in its order; one that needs others first makes the rest of its key wait for it."""
-        fetched: dict[Place, Record | None] = {}
+        await self._warm_rows(records)
+        await self._warm_states((record.partition, record.key) for record in records)
+        fetched: dict[RecordPlace, Record | None] = {}
         waiting = records
         while waiting:
             waiting, wanted = self._decide_what_can_be(waiting, fetched)
@@ -48,11 +52,11 @@ class Batch(Generic[S]):
                 fetched.update(await self._log.fetch(wanted - fetched.keys()))
 
     def _decide_what_can_be(
-        self, records: Sequence[Record], fetched: Mapping[Place, Record | None]
-    ) -> tuple[list[Record], set[Place]]:
+        self, records: Sequence[Record], fetched: Mapping[RecordPlace, Record | None]
+    ) -> tuple[list[Record], set[RecordPlace]]:
         later: list[Record] = []
         stalled: set[bytes | None] = set()
-        wanted: set[Place] = set()
+        wanted: set[RecordPlace] = set()
         for record in records:
             step = None if record.key in stalled else self._judge(record, fetched)
             if step is None or step.wanted:
@@ -64,13 +68,16 @@ class Batch(Generic[S]):
                 self._reach(record)
         return later, wanted
 
-    def _judge(self, record: Record, fetched: Mapping[Place, Record | None]) -> Step[S]:
-        lane, where = self.lane, TopicPartition(record.topic, record.partition)
+    def _judge(self, record: Record, fetched: Mapping[RecordPlace, Record | None]) -> Step[S]:
+        lane, where, key = self.lane, TopicPartition(record.topic, record.partition), record.key
         now = lane.times[where] = max(record.timestamp, lane.times.get(where, 0))
-        if record.topic in lane.decider.tables:
-            lane.decider.tabled(record.partition, record)
-        state = None if record.key is None else lane.stores[record.partition].get(record.key)
-        context = Context(record.partition, now, self._clock.now(), fetched)
+        state = None if key is None else lane.stores[record.partition].get(key)
+        rows: Mapping[str, Record | None] = {}
+        if where in lane.changelog.tables:
+            lane.changelog.tables[where].follow(record)
+        elif key is not None and lane.decider.tables:
+            rows = lane.rows(record.partition, key)
+        context = Context(record.partition, now, self._clock.now(), fetched, rows)
         return lane.decider.decide(state, record, context)
 
     def _apply(self, partition: int, key: bytes | None, step: Step[S]) -> None:
@@ -83,34 +90,75 @@ class Batch(Generic[S]):
             store.put(key, step.state)
 
     def _reach(self, record: Record) -> None:
+        """A table's place is written with the next transaction; following it alone is no reason for one."""
         self.records += 1
-        if record.topic not in self.lane.decider.tables:
-            where = TopicPartition(record.topic, record.partition)
-            self._reached[where] = Reached(record.offset + 1, self.lane.times[where])
+        where = TopicPartition(record.topic, record.partition)
+        reached = self.lane.followed if record.topic in self.lane.decider.tables else self._reached
+        if record.offset >= 0:
+            reached[where] = Reached(record.offset + 1, self.lane.times[where])
+
+    # -- what is cold --------------------------------------------------------------------------------------
+
+    async def _warm_states(self, keys: Iterable[tuple[int, bytes | None]]) -> None:
+        """Read the states that are not at hand, each at its place. Raises Halt for one that is not there."""
+        lane = self.lane
+        cold: dict[RecordPlace, bytes] = {}
+        for partition, key in keys:
+            if key is not None and (offset := lane.stores[partition].cold(key)) is not None:
+                cold[lane.written(partition), offset] = key
+        for (where, offset), record in (await self._log.fetch(cold)).items() if cold else ():
+            key = cold[where, offset]
+            if record is None or record.key != key or record.value is None:
+                accept = f"holdshort lanes accept-loss {lane.settings.app} {lane.number}"
+                place = f"{where.topic}/{where.partition}"
+                raise Halt(f"{place} does not hold what was written at {offset}", accept)
+            lane.stores[where.partition].warm(key, lane.decider.decode(record.value), len(record.value))
+
+    async def _warm_rows(self, records: Sequence[Record]) -> None:
+        """Read the rows that are asked of tables and are not at hand. Raises Retry for one that has moved."""
+        tables = self.lane.changelog.tables
+        followed = {(record.topic, record.key) for record in records}
+        cold: dict[RecordPlace, bytes] = {}
+        for record in records:
+            for topic in self.lane.decider.tables:
+                where = TopicPartition(topic, record.partition)
+                if record.key is None or record.topic == topic or (topic, record.key) in followed:
+                    continue
+                if (offset := tables[where].cold(record.key)) is not None:
+                    cold[where, offset] = record.key
+        for (where, offset), row in (await self._log.fetch(cold)).items() if cold else ():
+            if row is None or row.key != cold[where, offset]:
+                raise Retry(f"a row of {where.topic}/{where.partition} has moved")
+            tables[where].warm(row)
 
     # -- deadlines -----------------------------------------------------------------------------------------
 
     async def fire(self, inputs: Inputs, undecided: Iterable[Record]) -> None:
         """Deadlines that are due, if everything that could still answer them has been read (engine 4)."""
         late = self._clock.now() - self.lane.settings.grace_ms
-        due = [(p, key) for p, store in self.lane.stores.items() for key in store.deadlines.pop(late)]
+        due = [
+            (partition, key)
+            for partition, store in self.lane.stores.items()
+            for key in store.deadlines.pop(late, FIRED_MOST)
+        ]
         if not due:
             return
+        await self._warm_states(due)
         unread = await self._unread(due, inputs, undecided)
         for partition, key in due:
             self._fire_key(partition, key, late, unread)
 
     def _fire_key(self, partition: int, key: bytes, late: int, unread: set[TopicPartition]) -> None:
         store, decider = self.lane.stores[partition], self.lane.decider
-        while (state := store.get(key)) is not None and (at := decider.due(state)) is not None:
+        while (state := store.get(key)) is not None and (at := decider.mark(state).due) is not None:
             if at > late:
                 store.deadlines.add(key, at)
                 return
             if any((topic, partition) in unread for topic in decider.awaits(state)):
                 store.deadlines.add(key, self._clock.now() + LOOK_AGAIN_MS)
                 return
-            step = decider.fire(key, state, Context(partition, at, self._clock.now(), {}))
-            self._apply(partition, key, step)
+            context = Context(partition, at, self._clock.now(), {}, {})
+            self._apply(partition, key, decider.fire(key, state, context))
 
     async def _unread(
         self, due: Iterable[tuple[int, bytes]], inputs: Inputs, undecided: Iterable[Record]
@@ -171,7 +219,7 @@ class Batch(Generic[S]):
         """It has happened: `bases` are the offsets of the first record written to each partition."""
         lane = self.lane
         for partition, store in lane.stores.items():
-            store.commit(self._values[partition])
+            store.commit(self._places(partition, bases))
         for where, base in bases.items():
             end = base + len(self.outputs[where]) + 1  # and the marker
             if where.topic == lane.decider.state:
@@ -179,7 +227,21 @@ class Batch(Generic[S]):
             if where.topic in (lane.decider.state, lane.settings.positions):
                 lane.changelog.committed(where, end)
         lane.changelog.positions = self._positions
+        self._trim_tables()
+
+    def _places(self, partition: int, bases: Mapping[TopicPartition, int]) -> dict[bytes, Place]:
+        """Where each changed state lies now: nothing but states is written to the state's topic."""
+        values = self._values[partition]
+        base = bases[self.lane.written(partition)] if values else 0
+        return {
+            key: Place(base + number, len(value or b"")) for number, (key, value) in enumerate(values.items())
+        }
 
     def roll_back(self) -> None:
         for store in self.lane.stores.values():
             store.roll_back()
+        self._trim_tables()
+
+    def _trim_tables(self) -> None:
+        for table in self.lane.changelog.tables.values():
+            table.trim()

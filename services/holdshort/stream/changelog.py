@@ -1,28 +1,33 @@
-"""The changelog of a lane as it is known: state and positions, read from the log and written by us."""
+"""What a lane knows of the log: where its state lies, its positions, the rows of its tables.
 
-from collections.abc import Mapping
+Read from the log, and moved on by every transaction that is known to be committed; so a retry reads only the
+tail.
+"""
 
+from collections.abc import Callable, Mapping, Sequence
+
+from holdshort.stream.hot import Hot
+from holdshort.stream.marks import Mark, Marks, Place
 from holdshort.stream.ports import Log
 from holdshort.stream.positions import Positions, decode_positions
 from holdshort.stream.records import Record, TopicPartition
+from holdshort.stream.tables import Table
 
 
 class Changelog:
-    """What a lane's changelog says as far as it is known: values, positions, and up to which offset.
-
-    Read from the log, and moved on by every transaction that is known to be committed; so a retry reads
-    only the tail.
-    """
+    """A lane's changelog as far as it is known, and up to which offset that is."""
 
     def __init__(self) -> None:
-        self.values: dict[int, dict[bytes, bytes]] = {}
+        self.places: dict[int, dict[bytes, bytes]] = {}
+        self.marks = Marks()
         self.positions: Positions | None = None
+        self.tables: dict[TopicPartition, Table] = {}
         self.seen = False
         self.remaining = 0
         self._next: dict[TopicPartition, int] = {}
 
     def committed(self, where: TopicPartition, end: int) -> None:
-        """What was written up to `end` is in `values` and `positions` already."""
+        """What was written up to `end` is known already."""
         self.seen = True
         self._next[where] = end
 
@@ -30,13 +35,18 @@ class Changelog:
         """What is going to be read, for whoever watches it."""
         self.remaining = sum(end - self._next.get(where, 0) for where, end in ends.items())
 
-    async def read_state(self, log: Log, where: TopicPartition, end: int) -> None:
+    async def read_state(
+        self, log: Log, where: TopicPartition, end: int, mark_of: Callable[[bytes], Mark]
+    ) -> None:
         """Read on in one partition of the state, up to `end`."""
-        values = self.values.setdefault(where.partition, {})
-        start = self._next.get(where, 0)
-        async for records in log.scan(where, start, end):
-            for record in records:
-                _apply(values, record)
+        places = self.places.setdefault(where.partition, {})
+        async for records in log.scan(where, self._next.get(where, 0), end):
+            for key, record in _latest(records).items():
+                if record.value is None:
+                    places.pop(key, None)
+                else:
+                    place = Place(record.offset, len(record.value))
+                    places[key] = self.marks.pack(place, mark_of(record.value))
             self.seen = True
             self.remaining -= len(records)
             self._next[where] = records[-1].offset + 1
@@ -51,11 +61,16 @@ class Changelog:
                     self.positions = decode_positions(record.value)
         self._next[where] = max(end, self._next.get(where, 0))
 
+    async def read_table(self, log: Log, where: TopicPartition, end: int, hot_bytes: int) -> None:
+        """Read on in one partition of a table, up to `end`."""
+        rows = self.tables.setdefault(where, Table(Hot(hot_bytes)))
+        async for records in log.scan(where, rows.following, end):
+            for record in _latest(records).values():
+                rows.index(record)
+            rows.following = records[-1].offset + 1
+        rows.following = max(end, rows.following)
 
-def _apply(values: dict[bytes, bytes], record: Record) -> None:
-    if record.key is None:
-        return
-    if record.value is None:
-        values.pop(record.key, None)
-    else:
-        values[record.key] = record.value
+
+def _latest(records: Sequence[Record]) -> dict[bytes, Record]:
+    """The last record of every key."""
+    return {record.key: record for record in records if record.key is not None}

@@ -30,7 +30,13 @@ class Deadlines:
         """When to look next, in ms since the epoch."""
         return self._grains[0] * GRAIN_MS if self._grains else None
 
-    def pop(self, now: int) -> Iterator[bytes]:
-        """The keys to look at; each is gone from here and must be added again if it is not done."""
-        while self._grains and self._grains[0] * GRAIN_MS <= now:
-            yield from self._keys.pop(heapq.heappop(self._grains))
+    def pop(self, now: int, most: int) -> Iterator[bytes]:
+        """At most so many keys to look at; each is gone from here, to be added again if it is not done."""
+        while most > 0 and self._grains and self._grains[0] * GRAIN_MS <= now:
+            keys = self._keys[self._grains[0]]
+            yield from keys[-most:]
+            most, left = most - len(keys), keys[:-most]
+            if left:
+                self._keys[self._grains[0]] = left
+            else:
+                del self._keys[heapq.heappop(self._grains)]

@@ -7,10 +7,10 @@ visible together, in one transaction, or not at all.
 from collections.abc import Collection, Mapping, Sequence
 from typing import Generic, NamedTuple, Protocol, TypeVar
 
-from holdshort.stream.records import Output, Record, TopicPartition
+from holdshort.stream.marks import Mark
+from holdshort.stream.records import Output, Record, RecordPlace
 
 S = TypeVar("S")
-Place = tuple[TopicPartition, int]  # a record's place in the log
 
 
 class Step(NamedTuple, Generic[S]):
@@ -22,7 +22,7 @@ class Step(NamedTuple, Generic[S]):
 
     outputs: Sequence[Output]
     state: S | None
-    wanted: Collection[Place] = ()
+    wanted: Collection[RecordPlace] = ()
 
 
 class Context(NamedTuple):
@@ -30,20 +30,23 @@ class Context(NamedTuple):
 
     `now` is the record's append time, monotone in its topic partition (for a deadline its due time), `clock`
     the engine's when it judges; both in ms since the epoch. `fetched` holds the records that were wanted,
-    None for what is not there any more.
+    None for what is not there any more. `rows` are the tables' latest records of the key, by topic; a record
+    that is of a table itself is told without them.
     """
 
     partition: int
     now: int
     clock: int
-    fetched: Mapping[Place, Record | None]
+    fetched: Mapping[RecordPlace, Record | None]
+    rows: Mapping[str, Record | None]
 
 
 class Decider(Protocol[S]):
     """The rules of one application for one lane; a new one is made for every restore.
 
-    `ranks` are the topics it reads as logs, the most urgent first. `tables` are compacted topics, read from
-    their beginning at every restore and then followed; what is read from them must be idempotent. `state`
+    `ranks` are the topics it reads as logs, the most urgent first. `tables` are compacted topics of others,
+    whose rows it is told with each record and whose records it is told in turn, a row that vanished while
+    nobody followed as a tombstone at offset -1; what it does about them must be idempotent. `state`
     is its changelog. `notes` are a few words a partition (such as the head of a chain of hashes) that are
     stored with the positions.
     """
@@ -57,23 +60,19 @@ class Decider(Protocol[S]):
 
     def encode(self, key: bytes, state: S) -> bytes: ...
 
-    def loaded(self, partition: int, key: bytes, value: bytes) -> int | None:
-        """A state was restored; returns its earliest deadline, without decoding more than it must."""
+    def mark(self, state: S) -> Mark:
+        """What is known of a state while it is not in memory; with its earliest deadline."""
         ...
 
-    def changed(self, partition: int, before: S | None, after: S | None) -> None:
-        """A key's state is another now; also told the other way round when a batch is rolled back."""
+    def mark_of(self, value: bytes) -> Mark:
+        """The mark of a state from its record, without decoding more than it must."""
         ...
 
-    def tabled(self, partition: int, record: Record) -> None:
-        """The latest record of a key of a table; a tombstone removes it."""
+    def counted(self, partition: int, mark: Mark, times: int) -> None:
+        """So many states of this mark have come (or gone, if negative), at once and within a batch."""
         ...
 
     def decide(self, state: S | None, record: Record, context: Context) -> Step[S]: ...
-
-    def due(self, state: S) -> int | None:
-        """The earliest deadline of a key, in ms since the epoch."""
-        ...
 
     def awaits(self, state: S) -> Collection[str]:
         """Topics that must have been read to an end observed after that deadline before it may fire."""

@@ -14,6 +14,7 @@ class EngineSettings:
     commit_deadline: float = 8.0  # shorter than the transaction's own timeout
     catch_up_deadline: float = 8.0
     stall_deadline: float = 60.0  # a restore that does not get on fails loudly
+    hot_bytes: int = 4 * 1024 * 1024  # of states and of each table's rows at hand, per partition
     max_value: int = 2 * 1024 * 1024  # bytes; a larger one cannot be written, now or ever
     grace_ms: int = 2_000  # a deadline fires so much late: clocks may differ by it
 

@@ -18,7 +18,8 @@ S = TypeVar("S")
 class Lane(Generic[S]):
     """What a restore gives and every commit moves on.
 
-    `ends` are the ends of the changelog's partitions as far as we know: we are their only writer.
+    `ends` are the ends of the changelog's partitions as far as we know: we are their only writer. `followed`
+    is how far the tables have been followed, `gone` the rows that went while nobody followed.
     """
 
     number: int
@@ -30,7 +31,8 @@ class Lane(Generic[S]):
     start: dict[TopicPartition, int]
     changelog: Changelog
     times: dict[TopicPartition, int] = field(default_factory=dict)
-    tabled: list[Record] = field(default_factory=list)
+    followed: dict[TopicPartition, Reached] = field(default_factory=dict)
+    gone: list[Record] = field(default_factory=list)
 
     def written(self, partition: int) -> TopicPartition:
         """Where the state of a partition is written."""
@@ -46,11 +48,16 @@ class Lane(Generic[S]):
         for topic in self.decider.tables:
             yield from (TopicPartition(topic, partition) for partition in self.stores)
 
+    def rows(self, partition: int, key: bytes) -> dict[str, Record | None]:
+        """What the tables say of a key that is not cold in them."""
+        tables = self.changelog.tables
+        return {topic: tables[TopicPartition(topic, partition)].get(key) for topic in self.decider.tables}
+
     def next_positions(self, reached: Mapping[TopicPartition, Reached], ends: Mapping[int, int]) -> Positions:
         """The positions record of a batch: what was known before, and what the batch has moved."""
         before = self.changelog.positions
         inputs = {topic: dict(known) for topic, known in before.inputs.items()} if before else {}
-        for where, place in reached.items():
+        for where, place in {**self.followed, **reached}.items():
             inputs.setdefault(where.topic, {})[str(where.partition)] = place
         return Positions(
             partitions=self.settings.partitions,

@@ -11,10 +11,9 @@ from dataclasses import dataclass, field
 from typing import Literal
 
 from holdshort.contract.keys import partition_of
-from holdshort.stream.decider import Place
 from holdshort.stream.errors import Fenced, Halt, Retry
 from holdshort.stream.ports import Assigned, Clock, Inputs, Membership, Positions, Transactions
-from holdshort.stream.records import Headers, Output, Record, TopicPartition
+from holdshort.stream.records import Headers, Output, Record, RecordPlace, TopicPartition
 
 
 @dataclass(slots=True, eq=False)
@@ -339,9 +338,9 @@ class MemoryLog:
         if records := partition.read(start, end, committed=True):
             yield records
 
-    async def fetch(self, places: Collection[Place]) -> Mapping[Place, Record | None]:
+    async def fetch(self, places: Collection[RecordPlace]) -> Mapping[RecordPlace, Record | None]:
         await self._kafka.at("fetch")
-        found: dict[Place, Record | None] = {}
+        found: dict[RecordPlace, Record | None] = {}
         for where, offset in places:
             records = self._kafka.broker.partition(where).read(offset, offset + 1, committed=False)
             found[where, offset] = records[0] if records else None

@@ -13,6 +13,10 @@ class TopicPartition(NamedTuple):
     partition: int
 
 
+RecordPlace: TypeAlias = tuple[TopicPartition, int]
+"""A record's partition and offset; what lies there never changes."""
+
+
 class Record(NamedTuple):
     """One record as it was read; `timestamp` is its append time in ms since the epoch."""
 

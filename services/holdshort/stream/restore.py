@@ -12,6 +12,7 @@ from holdshort.stream.changelog import Changelog
 from holdshort.stream.decider import Decider
 from holdshort.stream.engine_settings import EngineSettings
 from holdshort.stream.errors import Halt
+from holdshort.stream.hot import Hot
 from holdshort.stream.lane import Lane
 from holdshort.stream.ports import Log
 from holdshort.stream.positions import Positions
@@ -40,7 +41,9 @@ class Restore(Generic[S]):
         positions = self._changelog.positions
         topics = await self._topic_ids()
         self._check(positions, ends, topics)
-        stores = {partition: self._store(partition) for partition in settings.partitions_of(self.number)}
+        stores = {
+            partition: await self._store(partition) for partition in settings.partitions_of(self.number)
+        }
         decider.notes = {int(p): note for p, note in positions.notes.items()} if positions else {}
         lane = Lane(
             number=self.number,
@@ -52,7 +55,7 @@ class Restore(Generic[S]):
             start={},
             changelog=self._changelog,
         )
-        await self._load_tables(lane)
+        await self._read_tables(lane)
         await self._seek(lane)
         return lane
 
@@ -67,7 +70,8 @@ class Restore(Generic[S]):
         positions = TopicPartition(self.settings.positions, self.number)
         ends = await self._log.ends([*states, positions], committed=False)
         self._changelog.expect({where: ends[where] for where in states})
-        reading = [self._changelog.read_state(self._log, where, ends[where]) for where in states]
+        mark_of = self._decider.mark_of
+        reading = [self._changelog.read_state(self._log, where, ends[where], mark_of) for where in states]
         await asyncio.gather(*reading, self._changelog.read_positions(self._log, positions, ends[positions]))
         return {where.partition: ends[where] for where in states}
 
@@ -99,39 +103,38 @@ class Restore(Generic[S]):
             if end < (known := positions.changelog.get(str(partition), 0)):
                 raise Halt(f"{self._decider.state}/{partition} ends at {end}, before {known}", accept)
 
-    def _store(self, partition: int) -> Store[S]:
+    async def _store(self, partition: int) -> Store[S]:
+        """The states of a partition, counted; others have their turn in between."""
         decider = self._decider
         store: Store[S] = Store(
-            self._changelog.values[partition],
-            decider.decode,
-            decider.due,
-            lambda before, after: decider.changed(partition, before, after),
+            self._changelog.places[partition],
+            self._changelog.marks,
+            Hot(self.settings.hot_bytes),
+            decider.mark,
+            lambda mark, times: decider.counted(partition, mark, times),
         )
-        for key, value in store.values.items():
-            if (due := decider.loaded(partition, key, value)) is not None:
-                store.deadlines.add(key, due)
+        for _ in store.restored():
+            await asyncio.sleep(0)
         return store
 
-    async def _load_tables(self, lane: Lane[S]) -> None:
-        """Tables as they are now: the latest record of every key, and a tombstone for keys only we know."""
+    async def _read_tables(self, lane: Lane[S]) -> None:
+        """The rows of every table; a row that we know a state of and that is gone is told as a tombstone."""
         where = list(lane.tables())
         ends = await self._log.ends(where, committed=True)
-        latest: dict[tuple[str, int, bytes], Record] = {}
+        await asyncio.gather(
+            *(self._changelog.read_table(self._log, one, ends[one], self.settings.hot_bytes) for one in where)
+        )
         for one in where:
-            async for records in self._log.scan(one, 0, ends[one]):
-                for record in records:
-                    if record.key is not None:
-                        latest[one.topic, one.partition, record.key] = record
-            lane.start[one] = ends[one]
-            for key in lane.stores[one.partition].values:
-                if (one.topic, one.partition, key) not in latest:
-                    gone = Record(one.topic, one.partition, -1, key, None, (), 0)
-                    latest[one.topic, one.partition, key] = gone
-        lane.tabled = list(latest.values())
+            rows = self._changelog.tables[one].places
+            lane.gone += [
+                Record(one.topic, one.partition, -1, key, None, (), 0)
+                for key in lane.stores[one.partition].places
+                if key not in rows
+            ]
 
     async def _seek(self, lane: Lane[S]) -> None:
         """Inputs at their stored positions; a topic never read before starts at its beginning."""
-        positions, where = self._changelog.positions, set(lane.logs())
+        positions, where = self._changelog.positions, {*lane.logs(), *lane.tables()}
         beginnings = await self._log.beginnings(where)
         ends = await self._log.ends(where, committed=False)
         for one in where:

@@ -174,7 +174,7 @@ class Runner(Generic[S]):
 
 
 def _health(task: Task[Any]) -> LaneHealth:
-    restored = sum(len(values) for values in list(task.changelog.values.values()))
+    restored = sum(len(places) for places in list(task.changelog.places.values()))
     return LaneHealth(
         lane=task.number,
         state=task.state.value,

@@ -81,7 +81,7 @@ class Service(Generic[S]):
         """Keys with state in the lanes of this process, and their bytes."""
         tasks = list(self.runner.tasks.values()) if self.runner else []
         stores = [store for task in tasks if task.lane for store in list(task.lane.stores.values())]
-        return sum(len(store.values) for store in stores), sum(store.bytes for store in stores)
+        return sum(len(store.places) for store in stores), sum(store.bytes for store in stores)
 
     # -- life ----------------------------------------------------------------------------------------------
 

@@ -147,9 +147,9 @@ class Task(Generic[S]):
         # 4. Seek the inputs to the restored positions.
         self._inputs = await self._kafka.read(lane.start, [lane.decider.tables, *lane.decider.ranks])
         self._become(State.RUNNING)
-        self._log.info(Event.LANE_RUNS, entries=sum(len(store.values) for store in lane.stores.values()))
+        self._log.info(Event.LANE_RUNS, entries=sum(len(store.places) for store in lane.stores.values()))
         # 5. Process: take what has arrived, decide, commit it as one transaction; until something goes wrong.
-        for some in _chunks(lane.tabled, self._settings.share):
+        for some in _chunks(lane.gone, self._settings.share):
             await self._process(lane, self._transactions, self._inputs, some)
         while not self._stopping.is_set():
             records = await self._take(lane, self._inputs)

@@ -11,9 +11,9 @@ from holdshort.stream.admin import Admin
 from holdshort.stream.errors import Retry
 from holdshort.stream.kafka.consumers import consumer_of, said, started, stop
 from holdshort.stream.kafka.names import Names
-from holdshort.stream.kafka.pages import Pages, Place
+from holdshort.stream.kafka.pages import Pages
 from holdshort.stream.ports import Positions
-from holdshort.stream.records import Record, TopicPartition
+from holdshort.stream.records import Record, RecordPlace, TopicPartition
 
 
 class AioLog:
@@ -59,7 +59,7 @@ class AioLog:
             async for records in self._whole.scan(where, max(start, beginning), end):
                 yield records
 
-    async def fetch(self, places: Collection[Place]) -> Mapping[Place, Record | None]:
+    async def fetch(self, places: Collection[RecordPlace]) -> Mapping[RecordPlace, Record | None]:
         return await self._single.at(places)
 
     async def topic_ids(self, topics: Collection[str]) -> Mapping[str, str]:

@@ -26,13 +26,11 @@ from aiokafka.record.memory_records import MemoryRecords
 from holdshort.stream.errors import Retry
 from holdshort.stream.kafka.consumers import CLOSE_DEADLINE_S, said
 from holdshort.stream.kafka.names import Names
-from holdshort.stream.records import Record, TopicPartition
+from holdshort.stream.records import Record, RecordPlace, TopicPartition
 
 SCAN_BYTES: Final = 4 * 1024 * 1024
 SCAN_WAIT_MS: Final = 200
 PLACE_BYTES: Final = 128 * 1024
-
-Place = tuple[TopicPartition, int]
 
 
 class Page(NamedTuple):
@@ -79,7 +77,7 @@ class Pages:
 
     # -- single records ------------------------------------------------------------------------------------
 
-    async def at(self, places: Collection[Place]) -> Mapping[Place, Record | None]:
+    async def at(self, places: Collection[RecordPlace]) -> Mapping[RecordPlace, Record | None]:
         """The records at these places; None for what is not there, or not any more."""
         offsets: dict[TopicPartition, set[int]] = defaultdict(set)
         for where, offset in places:
@@ -87,9 +85,9 @@ class Pages:
         found = await asyncio.gather(*(self._at(where, sorted(wanted)) for where, wanted in offsets.items()))
         return {place: record for records in found for place, record in records.items()}
 
-    async def _at(self, where: TopicPartition, wanted: Sequence[int]) -> dict[Place, Record | None]:
+    async def _at(self, where: TopicPartition, wanted: Sequence[int]) -> dict[RecordPlace, Record | None]:
         """One page may hold many of them; what was read committed once may be read uncommitted again."""
-        found: dict[Place, Record | None] = {}
+        found: dict[RecordPlace, Record | None] = {}
         known: dict[int, Record] = {}
         reached = -1
         for offset in wanted:

@@ -3,7 +3,7 @@
 import asyncio
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
-from typing import Any, Final
+from typing import Any, Final, NamedTuple
 
 from aiokafka import AIOKafkaProducer
 from aiokafka.errors import InvalidProducerEpoch, KafkaError, ProducerClosed, ProducerFenced
@@ -21,6 +21,14 @@ assert hasattr(sender, "BACKOFF_OVERRIDE")
 sender.BACKOFF_OVERRIDE = 0.001
 
 BATCH_BYTES: Final = 1_000_000
+
+
+class _Sent(NamedTuple):
+    """A batch under way."""
+
+    where: TopicPartition
+    future: "asyncio.Future[Any]"
+    records: int
 
 
 class AioTransactions:
@@ -50,26 +58,23 @@ class AioTransactions:
             raise Retry(f"a transaction failed: {said(error)}") from error
         if self._tainted:
             raise Retry("a request of the transaction got no answer")
-        if any(base < 0 for base in bases.values()):
-            raise Retry("the broker does not say where it wrote")
         return bases
 
     async def _commit(self, outputs: Mapping[TopicPartition, Sequence[Output]]) -> Positions:
         await self._producer.begin_transaction()
-        sent: dict[TopicPartition, list[asyncio.Future[Any]]] = {}
+        sent: list[_Sent] = []
         try:
             for where, records in outputs.items():
-                sent[where] = [await self._send_batch(where, batch) for batch in self._batches(records)]
-            for futures in sent.values():
-                for future in futures:
-                    await future
+                sent += [await self._send_batch(where, batch) for batch in self._batches(records)]
+            for one in sent:
+                await one.future
         except BaseException:
-            for future in [one for futures in sent.values() for one in futures]:
-                future.cancel()
-                future.add_done_callback(_heard)
+            for one in sent:
+                one.future.cancel()
+                one.future.add_done_callback(_heard)
             raise
         await self._producer.commit_transaction()
-        return {where: futures[0].result().offset for where, futures in sent.items() if futures}
+        return _bases(sent)
 
     def _batches(self, records: Sequence[Output]) -> list[Any]:
         """As few batches as hold these records: appending is seven times cheaper than sending one by one."""
@@ -86,11 +91,11 @@ class AioTransactions:
         )
         return appended is not None
 
-    async def _send_batch(self, where: TopicPartition, batch: Any) -> asyncio.Future[Any]:
+    async def _send_batch(self, where: TopicPartition, batch: Any) -> "_Sent":
         topic, partition = self._names.wire(where)
         batch.close()
-        future: asyncio.Future[Any] = await self._producer.send_batch(batch, topic, partition=partition)
-        return future
+        future = await self._producer.send_batch(batch, topic, partition=partition)
+        return _Sent(where, future, batch.record_count())
 
     async def discard(self) -> None:
         """By force: stop() would wait for ever for batches that cannot be delivered."""
@@ -108,6 +113,19 @@ class AioTransactions:
         with suppress(TimeoutError, KafkaError, OSError):
             async with asyncio.timeout(CLOSE_DEADLINE_S):
                 await producer.client.close()
+
+
+def _bases(sent: Sequence[_Sent]) -> Positions:
+    """Where the records of each partition begin; they must follow each other, for places are counted on."""
+    bases: dict[TopicPartition, int] = {}
+    following: dict[TopicPartition, int] = {}
+    for where, future, records in sent:
+        offset: int = future.result().offset
+        if offset < 0 or following.get(where, offset) != offset:
+            raise Retry("the broker does not say where it wrote, or wrote with gaps")
+        bases.setdefault(where, offset)
+        following[where] = offset + records
+    return bases
 
 
 def _heard(future: "asyncio.Future[Any]") -> None:
