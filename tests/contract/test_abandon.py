@@ -37,7 +37,8 @@ def test_clients_are_told_and_forget_what_was_open() -> None:
         << abandoned(1, shown=["RUN_STARTED", "RUN_ERROR", "RUN_STARTED", "RUN_FINISHED"])
     )
 
-    _, error, started, finished = play.events()
+    begun, error, started, finished = play.events()
+    assert begun["runId"] == play.got["under"][0] == "r1"
     assert error["code"] == "ABANDONED"
     assert started["runId"].startswith("hs-")
     assert "outcome" not in finished

@@ -1,6 +1,19 @@
 """Row *anything else* of contract 2: passed on as it came; what people will judge is kept."""
 
-from tests.playbook import Playbook, agent, client, ignored, opened, passed, pause_of, question, run_of, sdk
+import pytest
+from tests.playbook import (
+    Playbook,
+    Said,
+    agent,
+    client,
+    ignored,
+    opened,
+    passed,
+    pause_of,
+    question,
+    run_of,
+    sdk,
+)
 
 from holdshort.contract.state import Pointer, ToolCall
 
@@ -106,6 +119,46 @@ def test_a_chunk_of_no_known_call_is_only_a_change() -> None:
     play = running()
     play(sdk.event("TOOL_CALL_CHUNK", delta="x"), sdk.event("TOOL_CALL_CHUNK", toolCallId="z", delta="x"))
     assert run_of(play).calls == ()
+    assert run_of(play).messages_changed
+
+
+def test_chunks_may_name_their_call_every_time() -> None:
+    play = running()
+    named = {"toolCallId": "c", "toolCallName": "pay"}
+    play(*[sdk.event("TOOL_CALL_CHUNK", **named, delta=delta) for delta in ("{", '"a":1', "}")])
+    assert run_of(play).calls == (ToolCall("c", "pay", '{"a":1}'),)
+
+
+def test_a_chunk_with_a_name_but_no_id_begins_nothing() -> None:
+    play = running()
+    play(sdk.event("TOOL_CALL_CHUNK", toolCallName="pay", delta="{}"))
+    assert run_of(play).calls == ()
+
+
+def test_a_delta_that_is_no_text_is_not_an_argument() -> None:
+    play = running()
+    play(sdk.calls("c", "pay"), sdk.argues("c", "{}"))
+    play >> sdk.event("TOOL_CALL_ARGS", toolCallId="c", delta=5) << passed()
+    play >> sdk.event("TOOL_CALL_ARGS", toolCallId="c") << passed()
+    assert run_of(play).calls == (ToolCall("c", "pay", "{}"),)
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        sdk.calls("d", "mail"),
+        sdk.event("TOOL_CALL_START"),
+        sdk.argues("c", "{}"),
+        sdk.argues("z", "{}"),
+        sdk.event("TOOL_CALL_CHUNK", delta="x"),
+        sdk.results("c"),
+        sdk.results("z"),
+        sdk.calls("n" * 100_000, "mail"),
+    ],
+)
+def test_whatever_is_said_of_a_call_changes_the_messages(change: Said) -> None:
+    play = running()
+    play(sdk.calls("c", "pay"), sdk.event("MESSAGES_SNAPSHOT"), change)
     assert run_of(play).messages_changed
 
 

@@ -62,6 +62,20 @@ def test_a_run_not_shown_as_running_is_started_by_us_first() -> None:
     play >> sdk.interrupts("r1", "a") << opened("a", shown=["RUN_STARTED", "RUN_FINISHED"])
 
 
+CHANGES = [
+    "TEXT_MESSAGE_START",
+    "TOOL_CALL_START",
+    "TOOL_CALL_ARGS",
+    "TOOL_CALL_CHUNK",
+    "TOOL_CALL_END",
+    "TOOL_CALL_RESULT",
+    "REASONING_START",
+    "THINKING_START",
+    "ACTIVITY_DELTA",
+    "STATE_DELTA",
+]
+
+
 # -- generations --------------------------------------------------------------------------------------------
 
 
@@ -129,7 +143,7 @@ def test_an_input_without_changes_after_it_is_a_complete_context() -> None:
 
 
 def test_changes_after_the_last_snapshot_make_it_incomplete() -> None:
-    for change in ("TEXT_MESSAGE_START", "TOOL_CALL_END", "REASONING_START", "STATE_DELTA", "ACTIVITY_DELTA"):
+    for change in CHANGES:
         play = Playbook()
         play(client.asks("r1"), sdk.event("MESSAGES_SNAPSHOT"), sdk.event("STATE_SNAPSHOT"))
         play(sdk.event(change), sdk.interrupts("r1", "a"))
@@ -140,6 +154,11 @@ def test_a_run_outside_the_gate_has_a_context_only_by_its_snapshots() -> None:
     play = Playbook()
     play(agent.starts("x"), agent.interrupts("x", "a"))
     assert not pause_of(play).context.complete
+
+    for n, snapshot in enumerate(("MESSAGES_SNAPSHOT", "STATE_SNAPSHOT")):
+        play(client.resumes(f"o{n}", a=1), sdk.finishes(f"o{n}"), agent.starts(f"x{n}"))
+        play(agent.event(snapshot, f"x{n}"), agent.interrupts(f"x{n}", "a"))
+        assert not pause_of(play).context.complete
 
     play(client.resumes("r1", a=1), sdk.finishes("r1"), agent.starts("y"))
     play(

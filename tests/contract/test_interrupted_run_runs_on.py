@@ -154,6 +154,13 @@ def test_a_result_while_resuming_marks_its_interrupt_attempted() -> None:
     assert pause_of(play).attempted == ("a",)
 
 
+def test_nothing_but_a_result_marks_it() -> None:
+    play = paused()
+    for said in (sdk.argues("c", "{}"), sdk.calls("c", "pay"), sdk.event("TOOL_CALL_END", toolCallId="c")):
+        play >> said << UNSEEN
+    assert pause_of(play).attempted == ()
+
+
 def test_results_for_blank_calls_mark_nothing() -> None:
     play = Playbook()
     play(client.asks("r1"), sdk.interrupts("r1", question("a", toolCallId=" ")))

@@ -191,6 +191,16 @@ def test_tool_arguments_of_all_interrupts_about_one_call() -> None:
     assert (tools[1].name, tools[1].args) == ("pay", None)
 
 
+def test_an_interrupt_about_no_call_takes_none_of_that_room() -> None:
+    bare = len('{"callId":"c","name":"pay","args":""}')
+    play = running()
+    play(agent.calls("c", "pay"), agent.argues("c", "x" * (64 * KIB - bare)))
+    play >> agent.interrupts("r1", "a", question("b", toolCallId="c")) << opened("a", "b")
+    tool = pause_of(play).interrupts[1].tool
+    assert tool is not None
+    assert tool.args is not None
+
+
 def test_ended_runs_remembered() -> None:
     play = Playbook()
     for n in range(17):

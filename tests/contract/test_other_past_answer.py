@@ -1,6 +1,6 @@
 """Row *other past answer* of contract 3: the same with another batch."""
 
-from tests.playbook import Playbook, agent, cancelled, client, opened, refused, sdk
+from tests.playbook import Playbook, abandoned, agent, cancelled, client, opened, refused, sdk, team
 
 CONFLICT = refused("RESUME_CONFLICT")
 
@@ -43,6 +43,13 @@ def test_an_answer_to_a_pause_that_was_superseded_is_a_conflict() -> None:
 def test_an_id_of_nothing_gone_beside_it_is_unknown_instead() -> None:
     play = answered()
     play >> client.resumes("r9", a=True, z=True) << refused("UNKNOWN_INTERRUPT_ID")
+
+
+def test_an_answer_without_a_canonical_form_is_not_that_of_a_pause_nobody_answered() -> None:
+    play = Playbook()
+    play(agent.interrupts("r1", "a"))
+    play >> team.abandons(1) << abandoned(1)
+    play >> client.resumes("r2", a=2**60) << CONFLICT
 
 
 def test_numbers_that_have_no_canonical_form_are_never_the_same_batch() -> None:

@@ -10,6 +10,8 @@ from tests.playbook import (
     pause_of,
     quietly_refused,
     refused,
+    replayed,
+    sdk,
     team,
 )
 
@@ -37,6 +39,14 @@ def test_it_is_not_retryable() -> None:
     play >> client.resumes("r2", a=True) << SEALED
     assert play.error()["retryable"] is False
     assert play.error()["open"] == []
+
+
+def test_a_late_repetition_of_the_input_that_led_to_it_is_not_retryable_either() -> None:
+    play = Playbook(limits=Limits(open_pauses=0))
+    play(client.asks("r1"))
+    play >> sdk.interrupts("r1", "a") << opened(code="TOO_MANY_PAUSES")
+    play >> client.asks("r1").but(at=play.at - 1) << replayed("TOO_MANY_PAUSES")
+    assert play.error()["retryable"] is False
 
 
 def test_the_router_learns_of_it_in_the_pause() -> None:

@@ -27,6 +27,16 @@ def test_the_context_is_incomplete_until_both_snapshots_come() -> None:
     assert not pause_of(play).context.complete
 
 
+def test_each_of_them_is_needed() -> None:
+    for snapshot in ("MESSAGES_SNAPSHOT", "STATE_SNAPSHOT"):
+        play = Playbook()
+        play(client.asks("r1"), sdk.starts("r1"))
+        play >> sdk.says(HUGE, run="r1") << violated("TOO_LARGE")
+        play(sdk.event(snapshot))
+        assert run_of(play).messages_changed is (snapshot == "STATE_SNAPSHOT")
+        assert run_of(play).state_changed is (snapshot == "MESSAGES_SNAPSHOT")
+
+
 def test_with_both_snapshots_after_it_the_context_is_whole_again() -> None:
     play = Playbook()
     play(client.asks("r1"), sdk.starts("r1"))

@@ -6,12 +6,14 @@ from tests.playbook import (
     Said,
     admitted,
     agent,
+    cancelled,
     client,
     opened,
     pause_of,
     quietly_refused,
     refused,
     team,
+    without_payload,
 )
 
 MEGABYTE = 1024 * 1024
@@ -74,7 +76,8 @@ def test_the_longest_ids_are_let_in() -> None:
 def test_endless_interrupt_ids_and_principals_are_refused() -> None:
     play = Playbook()
     play(agent.interrupts("r0", "a"))
-    play >> client.resumes("r1", {"i" * 513: True}) << refused("TOO_LARGE")
+    play >> client.resumes("r1", {"a": True, "i" * 513: True}) << refused("TOO_LARGE")
+    assert [problem["path"] for problem in play.error()["problems"]] == ["/resume/1/interruptId"]
     play >> client.resumes("r1", a=True).having(principal="p" * 513) << refused("TOO_LARGE")
 
 
@@ -94,6 +97,22 @@ def test_what_is_kept_of_it_is_never_endless() -> None:
     refusal = pause_of(play).refusal
     assert refusal is not None
     assert len(refusal.run_id) == 512
+
+
+def test_an_entry_without_a_payload_has_none_that_could_be_too_large() -> None:
+    play = Playbook()
+    play(agent.interrupts("r0", "a", "b"))
+    large = client.resumes("r1", a=without_payload, b=cancelled).adding(messages=["x" * 100 * 1024])
+    play >> large << admitted()
+
+
+def test_where_an_id_is_too_long_is_told() -> None:
+    play = Playbook()
+    play >> client.asks("r" * 513).having(principal="p" * 513) << quietly_refused("TOO_LARGE")
+    assert [problem["path"] for problem in play.got["problems"]] == ["/runId", "header"]
+    thread = "t" * 513
+    play >> client.asks("r1").adding(threadId=thread).but(key=thread) << quietly_refused("TOO_LARGE")
+    assert [problem["path"] for problem in play.got["problems"]] == ["/threadId"]
 
 
 def test_a_resume_written_with_escapes_is_measured_all_the_same() -> None:

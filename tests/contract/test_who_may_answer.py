@@ -86,6 +86,14 @@ def test_the_tools_name_comes_from_the_agents_own_events() -> None:
     assert teams(play) == {"a": ("payments", True)}
 
 
+def test_metadata_come_from_the_interrupt() -> None:
+    risky = Route(name="risky", team="risk", metadata={"level": "high"})
+    play = Playbook(routes=RouteTable([risky], default_team="desk"))
+    asked = [question(id_, metadata={"level": level}) for id_, level in (("a", "high"), ("b", "low"))]
+    play >> agent.interrupts("r1", *asked) << opened("a", "b")
+    assert teams(play) == {"a": ("risk", True), "b": ("desk", True)}
+
+
 def test_a_tool_whose_name_is_not_known_is_unrouted() -> None:
     play = Playbook(routes=RouteTable([BY_TOOL], default_team="desk"))
     play(client.asks("r1"))

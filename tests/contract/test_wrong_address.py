@@ -30,10 +30,16 @@ def open_a() -> Playbook:
 # -- resumes ------------------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("generation", ["", " ", "x", "-1", "1.0", "1e3", "٣", "9" * 400])
+@pytest.mark.parametrize("generation", ["", " ", "x", "-1", "1.0", "1e3", "٣", "9" * 5000])
 def test_a_resume_names_the_generation_of_the_pause(generation: str) -> None:
     play = open_a()
     play >> team.resumes("hs-1", a=True).having(generation=generation) << STALE
+
+
+def test_a_generation_in_other_digits_is_another() -> None:
+    play = open_a()
+    arabic = str(play.nth(1)).translate(str.maketrans("0123456789", "٠١٢٣٤٥٦٧٨٩"))
+    play >> team.resumes("hs-1", a=True).having(generation=arabic) << STALE
 
 
 def test_a_resume_without_a_generation_is_refused() -> None:
@@ -66,6 +72,21 @@ def test_the_very_resume_that_settled_a_pause_is_a_duplicate() -> None:
 
     play >> answer << duplicate
     play >> team.resumes("hs-2", a=True) << STALE
+
+
+def test_under_another_generation_it_is_not() -> None:
+    play = open_a()
+    answer = team.resumes("hs-1", a=True)
+    play(answer, sdk.finishes("hs-1"))
+    play >> answer.having(generation=7) << STALE
+
+
+def test_the_very_resume_of_a_pause_that_was_abandoned_settled_nothing() -> None:
+    play = open_a()
+    answer = team.resumes("hs-1", a=True)
+    play(answer)
+    play >> team.abandons(1) << abandoned(1)
+    play >> answer << STALE
 
 
 def test_it_stays_a_duplicate_whatever_is_open_now() -> None:
@@ -159,6 +180,13 @@ def test_a_repeated_abandon_of_a_run_is_a_duplicate() -> None:
     stop = team.abandons().having(admission="inputs/0/0")
     play >> stop << abandoned()
     play >> stop << duplicate
+
+
+def test_an_abandon_of_another_run_is_no_repetition() -> None:
+    play = Playbook()
+    play(client.asks("r1"))
+    play >> team.abandons().having(admission="inputs/0/0") << abandoned()
+    play >> team.abandons().having(admission="inputs/0/7") << STALE
 
 
 def test_it_stays_a_duplicate_when_newer_runs_have_come_and_gone() -> None:

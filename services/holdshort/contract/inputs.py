@@ -491,16 +491,15 @@ def stale_binding(case: Case) -> Verdict | None:
     for entry in case.entries:
         if problem_ := batch.misbound(entry, pause, by_id[entry.interrupt_id]):
             problems.append(problem_)
-        elif by_id[entry.interrupt_id].reused and _refuses_unaddressed(case, entry, pause):
+        elif by_id[entry.interrupt_id].reused and _refuses_unaddressed(case, pause):
             problems.append(Problem(Code.STALE_BINDING, entry.interrupt_id, message="the id is reused"))
     return refuse(case, Code.STALE_BINDING, problems) if problems else None
 
 
-def _refuses_unaddressed(case: Case, entry: Entry, pause: Pause) -> bool:
+def _refuses_unaddressed(case: Case, pause: Pause) -> bool:
     if case.rules.unaddressed_reuse == "accept" or not case.from_clients:
         return False
-    by_parent = batch.addresses(pause, case.entries, case.parent_run_id, case.state.gone)
-    return pause.generation not in entry.generations and not by_parent
+    return not batch.addresses(pause, case.entries, case.parent_run_id, case.state.gone)
 
 
 def reserved(case: Case) -> Verdict | None:

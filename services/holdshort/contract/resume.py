@@ -106,8 +106,10 @@ def digests(entries: Iterable[Entry]) -> Digests:
     """The digests of a batch (contract 3.1): order, metadata and a cancelled entry's payload do not count."""
     ordered = sorted(entries, key=lambda entry: entry.interrupt_id.encode("utf-16-be"))
     strict = _digest(ordered)
+    if not any(entry.resolved and entry.payload is ABSENT for entry in ordered):
+        return Digests(strict, strict)
     with_null = [entry._replace(payload=None) if entry.payload is ABSENT else entry for entry in ordered]
-    return Digests(strict, strict if with_null == ordered else _digest(with_null))
+    return Digests(strict, _digest(with_null))
 
 
 def _digest(entries: Iterable[Entry]) -> str | None:
