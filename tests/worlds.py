@@ -238,7 +238,8 @@ class Signals(EngineMetrics):
     """Metrics that wake whoever waits for a lane to get somewhere."""
 
     def __init__(self) -> None:
-        super().__init__("app", CollectorRegistry())
+        self.registry = CollectorRegistry()
+        super().__init__("app", self.registry)
         self.changed = asyncio.Event()
 
     def lane_is(self, lane: int, state: str) -> None:

@@ -4,7 +4,7 @@ import sys
 
 import typer
 
-from holdshort.cli import config, demo, judge, serve, topics, up
+from holdshort.cli import config, demo, judge, lanes, serve, topics, up
 
 app = typer.Typer(
     name="holdshort",
@@ -22,6 +22,7 @@ app.command(name="gatekeeper")(serve.gatekeeper)
 app.command(name="router")(serve.router)
 app.add_typer(topics.app, name="topics")
 app.add_typer(config.app, name="config")
+app.add_typer(lanes.app, name="lanes")
 app.command(name="judge")(judge.judge)
 app.command(name="healthcheck")(serve.healthcheck)
 app.command(name="version")(serve.version)

@@ -39,6 +39,15 @@ class Batch(Generic[S]):
 
     # -- records -------------------------------------------------------------------------------------------
 
+    def fitting(self, records: Sequence[Record]) -> int:
+        """How many of these, at least one, may be held at once together with the states they need."""
+        room = self.lane.settings.batch_bytes
+        for number, record in enumerate(records):
+            room -= len(record.value or b"") + self.lane.stores[record.partition].cold_bytes(record.key)
+            if room < 0 and number:
+                return number
+        return len(records)
+
     async def decide(self, records: Sequence[Record]) -> None:
         """Every record in its order; one that needs others first makes the rest of its key wait for it."""
         await self._warm_rows(records)

@@ -11,6 +11,7 @@ class EngineSettings:
     partitions: int
     lanes: int
     share: int = 2_000  # records of each rank of topics in one batch
+    batch_bytes: int = 8 * 1024 * 1024  # of records and of the states read for them in one batch, about
     commit_deadline: float = 8.0  # shorter than the transaction's own timeout
     catch_up_deadline: float = 8.0
     stall_deadline: float = 60.0  # a restore that does not get on fails loudly

@@ -5,7 +5,7 @@
 CREATED ──▶ FENCING ──▶ RESTORING ──▶ RUNNING ──▶ (Retry: FENCING)
                  │            │            │
                  └────────────┴─────┬──────┘
-                                    ├──▶ HALTED   (Halt: a human must look)
+                                    ├──▶ HALTED   (Halt: a human must look; a loss that is accepted: FENCING)
                                     └──▶ CLOSED   (Fenced, revoked or stopped)
 """
 
@@ -31,6 +31,6 @@ _AFTER: dict[State, frozenset[State]] = {
     State.FENCING: frozenset({State.RESTORING, State.FENCING, State.HALTED, State.CLOSED}),
     State.RESTORING: frozenset({State.RUNNING, State.FENCING, State.HALTED, State.CLOSED}),
     State.RUNNING: frozenset({State.FENCING, State.HALTED, State.CLOSED}),
-    State.HALTED: frozenset({State.CLOSED}),
+    State.HALTED: frozenset({State.FENCING, State.CLOSED}),
     State.CLOSED: frozenset(),
 }

@@ -37,9 +37,9 @@ class Restore(Generic[S]):
     async def lane(self) -> Lane[S]:
         """Raises Halt where going on would lose or double something, Retry for passing trouble."""
         decider, settings = self._decider, self.settings
-        ends = await self._read_changelog()
+        ends = await self.read_changelog()
         positions = self._changelog.positions
-        topics = await self._topic_ids()
+        topics = await self.topic_ids()
         self._check(positions, ends, topics)
         stores = {
             partition: await self._store(partition) for partition in settings.partitions_of(self.number)
@@ -59,7 +59,7 @@ class Restore(Generic[S]):
         await self._seek(lane)
         return lane
 
-    async def _read_changelog(self) -> dict[int, int]:
+    async def read_changelog(self) -> dict[int, int]:
         """Read state and positions up to the high watermark; returns the ends of the state's partitions.
 
         The fence has left no transaction open, so everything up to there is decided: stopping at the last
@@ -75,7 +75,8 @@ class Restore(Generic[S]):
         await asyncio.gather(*reading, self._changelog.read_positions(self._log, positions, ends[positions]))
         return {where.partition: ends[where] for where in states}
 
-    async def _topic_ids(self) -> Mapping[str, str]:
+    async def topic_ids(self) -> Mapping[str, str]:
+        """The ids of all topics that the lane reads or keeps its state in. Raises Halt if one is missing."""
         decider = self._decider
         topics = {decider.state, self.settings.positions, *decider.tables, *_topics(decider)}
         ids = await self._log.topic_ids(topics)
@@ -90,12 +91,7 @@ class Restore(Generic[S]):
             if self._changelog.seen:
                 raise Halt(f"{self._decider.state} holds records, but the positions are missing", accept)
             return
-        shape = (positions.partitions, positions.lanes)
-        if shape != (self.settings.partitions, self.settings.lanes):
-            raise Halt(
-                f"the lane was made for {shape[0]} partitions in {shape[1]} lanes, "
-                f"not {self.settings.partitions} in {self.settings.lanes}"
-            )
+        check_shape(positions, self.settings)
         for topic, id_ in topics.items():
             if positions.topics.get(topic, id_) != id_:
                 raise Halt(f"{topic} is not the topic it was: it was deleted and made again", accept)
@@ -150,6 +146,15 @@ class Restore(Generic[S]):
                 )
             lane.start[one] = known.offset
             lane.times[one] = known.now
+
+
+def check_shape(positions: Positions, settings: EngineSettings) -> None:
+    """Raises Halt for another number of partitions or lanes: threads would change their partition."""
+    if (positions.partitions, positions.lanes) != (settings.partitions, settings.lanes):
+        raise Halt(
+            f"the lane was made for {positions.partitions} partitions in {positions.lanes} lanes, "
+            f"not {settings.partitions} in {settings.lanes}"
+        )
 
 
 def _topics(decider: Decider[S]) -> set[str]:

@@ -70,6 +70,13 @@ class Store(Generic[S]):
         packed = self.places.get(key)
         return None if packed is None else self._marks.place(packed).offset
 
+    def cold_bytes(self, key: bytes | None) -> int:
+        """How much there is to read before a key can be judged."""
+        if key is None or key in self._hot or key in self._uncommitted:
+            return 0
+        packed = self.places.get(key)
+        return 0 if packed is None else self._marks.place(packed).length
+
     def warm(self, key: bytes, state: S, size: int) -> None:
         """The state that was read at its place; it stays at hand until the batch ends."""
         self._hot.put(key, state, size)

@@ -7,6 +7,7 @@ the lane begins again with a fence: the log alone says whether a transaction hap
 import asyncio
 import traceback
 from collections.abc import Awaitable, Callable, Iterator, Sequence
+from contextlib import suppress
 from typing import Final, Generic, TypeVar
 
 from holdshort.stream.batch import Batch
@@ -17,7 +18,7 @@ from holdshort.stream.errors import Halt, Retry, StreamError
 from holdshort.stream.lane import Lane
 from holdshort.stream.lifecycle import State
 from holdshort.stream.ports import Clock, Inputs, Kafka, Positions, Transactions
-from holdshort.stream.records import Record
+from holdshort.stream.records import Record, TopicPartition
 from holdshort.stream.restore import Restore
 from holdshort.telemetry.logs import Event, logger
 from holdshort.telemetry.metrics import EngineMetrics
@@ -25,6 +26,7 @@ from holdshort.telemetry.metrics import EngineMetrics
 S = TypeVar("S")
 T = TypeVar("T")
 
+HALTED_LOOK_S: Final = 2.0
 IDLE_S: Final = 0.5  # an idle lane looks at its deadlines so often
 BACKOFF_S: Final = (0.0, 0.1, 0.5, 1.0, 2.0, 5.0)
 
@@ -71,10 +73,12 @@ class Task(Generic[S]):
         """Own the lane until it is stopped; halted, wait there for a human. Raises Fenced and Fatal."""
         try:
             while not self._stopping.is_set():
-                await self._live()
-        except Halt as halt:
-            self._halted(halt)
-            await self._stopping.wait()
+                try:
+                    await self._live()
+                except Halt as halt:
+                    self._halted(halt)
+                    await self._let_go()
+                    await self._until_accepted()
         finally:
             await self._let_go()
             self._become(State.CLOSED)
@@ -106,6 +110,22 @@ class Task(Generic[S]):
             command=halt.command,
             trace=traceback.format_tb(defect.__traceback__) if defect else None,
         )
+
+    async def _until_accepted(self) -> None:
+        """Until somebody has written other positions (loss.py): then the log is read anew. Or until stopped."""
+        where = TopicPartition(self._settings.positions, self.number)
+        known: int | None = None
+        while not self._stopping.is_set():
+            with suppress(Retry):
+                end = (await self._kafka.log.ends([where], committed=True))[where]
+                if known is not None and end != known:
+                    self._log.warning(Event.LANE_LOSS_ACCEPTED)
+                    self.halt, self.changelog = None, Changelog()
+                    return
+                known = end
+            with suppress(TimeoutError):
+                async with asyncio.timeout(HALTED_LOOK_S):
+                    await self._stopping.wait()
 
     async def _let_go(self) -> None:
         """Drop producer, reader and backlog; what the changelog said so far is kept for the next restore."""
@@ -161,8 +181,11 @@ class Task(Generic[S]):
         self, lane: Lane[S], transactions: Transactions, inputs: Inputs, records: Sequence[Record]
     ) -> None:
         batch = Batch(lane, self._kafka.log, self._clock)
+        fitting = batch.fitting(records)
+        if fitting < len(records):
+            self._backlog = [*records[fitting:], *self._backlog]
         try:
-            await batch.decide(records)
+            await batch.decide(records[:fitting])
             await batch.fire(inputs, self._backlog)
             if batch.empty:
                 return

@@ -23,6 +23,7 @@ class Event(StrEnum):
     LANE_RETRIES = "lane_retries"
     LANE_FENCED = "lane_fenced"
     LANE_HALTED = "lane_halted"
+    LANE_LOSS_ACCEPTED = "lane_loss_accepted"
     LANE_CLOSED = "lane_closed"
     INPUT_REFUSED = "input_refused"
     RECORD_DEAD = "record_dead"

@@ -15,4 +15,7 @@ def test_a_lane_runs_only_after_it_was_fenced_and_restored() -> None:
 def test_trouble_leads_back_to_the_fence_from_everywhere() -> None:
     trouble = {State.FENCING, State.RESTORING, State.RUNNING}
     assert all(state.can_become(State.FENCING) for state in trouble)
-    assert not State.HALTED.can_become(State.FENCING)
+
+
+def test_a_halted_lane_goes_on_only_from_the_fence() -> None:
+    assert {state for state in State if State.HALTED.can_become(state)} == {State.FENCING, State.CLOSED}
