@@ -71,6 +71,11 @@ class Wire:
         self._producer.produce(self.prefix + topic, raw, key, partition, headers=named)
         self._producer.poll(0)
 
+    def write(self, topic: str, value: bytes | None, key: bytes | None, **more: Any) -> None:
+        """A record just as it is said, as a careless or hostile writer would."""
+        self._producer.produce(self.prefix + topic, value, key, **more)
+        self._producer.poll(0)
+
     def flush(self) -> None:
         assert self._producer.flush(20) == 0
 

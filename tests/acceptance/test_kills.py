@@ -19,6 +19,8 @@ from tests.clients import (
 )
 from tests.installations import NO_ROUTES, installed
 
+from holdshort.stream.embedded import BrokerSettings, EmbeddedKafka
+
 pytestmark = [pytest.mark.system, pytest.mark.broker, pytest.mark.timeout(300)]
 
 KILLS = 10
@@ -117,3 +119,32 @@ def check_exact(talk: Conversations, seen: list[Seen]) -> None:
     ]
     assert {key: story for key, story in stories.items() if story != told} == {}
     assert len(stories) == len(talk.begun)
+
+
+async def test_a_broker_that_dies_and_comes_back_ends_no_service(tmp_path: Path) -> None:
+    soon_missed = {"broker.session.timeout.ms": "1000"}  # only then may it register again
+    async with (
+        EmbeddedKafka(BrokerSettings(properties=soon_missed)) as kafka,
+        installed(
+            kafka.bootstrap_servers,
+            tmp_path,
+            NO_ROUTES,
+            gatekeepers=2,
+            routers=1,
+            topics=["runs.default", "events", "dead-letters"],
+        ) as gate,
+    ):
+        talk = Conversations(gate.wire)
+        for _ in range(3):
+            talk.begin(THREADS_A_KILL)
+            await talk.until_done(len(talk.begun) // 2)
+            await kafka.kill_node(1)
+            await kafka.start_node(1)
+            await talk.until_done(len(talk.begun))
+        await asyncio.to_thread(gate.wire.flush)
+        seen = list(gate.wire.seen)
+
+        assert [process.ended for process in gate.stack.processes] == [[], [], []]
+        logs = [process.log.read_text() for process in gate.stack.processes]
+        assert [line for log in logs for line in log.splitlines() if "Traceback" in line] == []
+    check_exact(talk, seen)

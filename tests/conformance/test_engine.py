@@ -7,6 +7,7 @@ from dataclasses import dataclass
 
 import pytest
 from tests.worlds import (
+    PARTITIONS,
     Count,
     Counter,
     KafkaWorld,
@@ -18,6 +19,7 @@ from tests.worlds import (
     runner_of,
 )
 
+from holdshort.contract.keys import partition_of
 from holdshort.stream.errors import Fenced
 from holdshort.stream.records import TopicPartition, Write
 from holdshort.stream.runner import Runner
@@ -212,3 +214,20 @@ async def test_output_larger_than_a_batch_is_written_whole(world: World) -> None
         found = await engine.outputs(4)
 
     assert [len(value) for value in found[b"k"]] == [900_004] * 4
+
+
+async def test_a_record_that_waits_for_others_does_not_draw_the_position_back(world: World) -> None:
+    """k0 and k1 share a lane's batch: the one that fetches first is decided last, and both count once."""
+    same = [key for n in range(99) if partition_of(key := f"k{n}".encode(), PARTITIONS) == 0][:2]
+    async with running(world) as engine:
+        await world.append("in", same[0], b"first")
+        await engine.outputs(1)
+    await world.append("in", same[0], b"fetch:0")
+    await world.append("in", same[1], b"other")
+    async with running(world) as engine:
+        await engine.outputs(3)
+    async with running(world) as engine:
+        await world.append("in", same[1], b"last")
+        found = await engine.outputs(4)
+
+    assert found[same[1]] == ["1:other:-", "2:last:-"]

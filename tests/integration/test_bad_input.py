@@ -1,10 +1,15 @@
 """Bad input on a real broker: told to whoever can be told, a dead letter where nobody can, and on it goes."""
 
+import asyncio
+import time
 from collections.abc import AsyncIterator
+from datetime import UTC, datetime
 from pathlib import Path
 
+import orjson
 import pytest
 import pytest_asyncio
+from confluent_kafka import Producer
 from tests.clients import Json, a_resume, an_input, an_interrupt, finished, paused, started, told
 from tests.installations import TWO_TEAMS, Installation, installed
 
@@ -26,11 +31,15 @@ async def goes_on(gate: Installation, thread: str) -> None:
     """The partition of the thread still answers, and exactly once."""
     wire, run = gate.wire, f"{thread}-after"
     wire.send("inputs", an_input(thread, run))
-    await wire.until(lambda _: bool(wire.of("runs.default", thread)), why="the partition stands")
+
+    def delivered() -> int:
+        return sum(one.value["runId"] == run for one in wire.of("runs.default", thread))
+
+    await wire.until(lambda _: delivered() > 0, why="the partition stands")
     wire.send("agent-events.default", started(thread, run))
     wire.send("agent-events.default", finished(thread, run))
     await wire.until(lambda _: bool(told(wire, "events", thread, "RUN_FINISHED", run)))
-    assert len([s for s in wire.of("runs.default", thread) if s.value["runId"] == run]) == 1
+    assert delivered() == 1
 
 
 async def dead(gate: Installation, thread: str | None, code: str) -> bytes | None:
@@ -95,6 +104,59 @@ async def test_a_record_of_two_megabytes_is_refused_to_its_writer(gate: Installa
     await gate.wire.until(lambda _: bool(told(gate.wire, "events", "big", "RUN_ERROR", "r1")))
     assert told(gate.wire, "events", "big", "RUN_ERROR", "r1")[0].value["code"] == "TOO_LARGE"
     await goes_on(gate, "big")
+
+
+async def test_a_compressed_bomb_is_a_dead_letter_and_the_partition_goes_on(
+    gate: Installation, bootstrap_servers: str
+) -> None:
+    """A few kilobytes that would be opened to a hundred megabytes."""
+    bomber = Producer(
+        {
+            "bootstrap.servers": bootstrap_servers,
+            "compression.type": "zstd",
+            "message.max.bytes": 1_000_000_000,
+            "batch.size": 2_000_000_000,
+        }
+    )
+    partition = partition_of(b"bomb", gate.partitions)
+    bomber.produce(f"{gate.prefix}inputs", bytes(100_000_000), "bomb", partition)
+    assert await asyncio.to_thread(bomber.flush, 30) == 0
+
+    await dead(gate, None, "MALFORMED_INPUT")
+    await goes_on(gate, "bomb")
+
+
+@pytest.mark.parametrize("year", [1970, 2100])
+async def test_a_timestamp_from_1970_or_2100_is_the_broker_s_own(gate: Installation, year: int) -> None:
+    """What a writer says of the time counts for nothing: leases and expiries go by the append."""
+    thread = f"time-{year}"
+    odd = int(datetime(year, 1, 2, tzinfo=UTC).timestamp() * 1000)
+    value = orjson.dumps(an_input(thread, "r1"))
+    partition = partition_of(thread.encode(), gate.partitions)
+    gate.wire.write("inputs", value, thread.encode(), partition=partition, timestamp=odd)
+    await gate.wire.until(lambda _: bool(gate.wire.of("runs.default", thread)))
+    admitted = gate.wire.of("runs.default", thread)[0].headers["holdshort-start-by"]
+
+    assert abs(int(admitted) / 1000 - time.time()) < 3600 * 24
+    gate.wire.send("agent-events.default", started(thread, "r1"))
+    gate.wire.send("agent-events.default", finished(thread, "r1"))
+    await gate.wire.until(lambda _: bool(told(gate.wire, "events", thread, "RUN_FINISHED", "r1")))
+    await goes_on(gate, thread)
+
+
+async def test_tombstones_null_keys_and_a_megabyte_of_headers_are_passed(gate: Installation) -> None:
+    wire = gate.wire
+    for topic in ("inputs", "agent-events.default", "decisions.payments", "resumes"):
+        partition = partition_of(b"odd", gate.partitions)
+        wire.write(topic, None, b"odd", partition=partition)
+        wire.write(topic, b"{}", None, partition=partition)
+        wire.write(topic, None, None, partition=partition)
+        wire.write(topic, b"{}", b"odd", partition=partition, headers={"h": b"x" * 1_000_000})
+    wire.send("inputs", an_input("odd", "r1"), headers={"traceparent": "x" * 1_100_000})
+
+    await wire.until(lambda _: bool(told(wire, "events", "odd", "RUN_ERROR", "r1")))
+    assert told(wire, "events", "odd", "RUN_ERROR", "r1")[0].value["code"] == "TOO_LARGE"
+    await goes_on(gate, "odd")
 
 
 async def test_an_event_of_two_megabytes_is_a_dead_letter_and_the_run_goes_on(gate: Installation) -> None:

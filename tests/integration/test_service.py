@@ -1,5 +1,6 @@
 """A service as a process: it says what it is, refuses topics that do not fit, and stops in order."""
 
+import json
 import os
 import secrets
 import signal
@@ -11,7 +12,8 @@ from contextlib import contextmanager, suppress
 from pathlib import Path
 
 import pytest
-from confluent_kafka.admin import AdminClient, NewTopic
+from confluent_kafka import Producer
+from confluent_kafka.admin import AdminClient, NewPartitions, NewTopic
 from tests.clients import Wire, an_input
 from tests.installations import TWO_TEAMS, installed
 
@@ -125,6 +127,59 @@ def test_sigterm_ends_a_service_in_order(environment: dict[str, str]) -> None:
     assert process.returncode == 0
     assert "lane_closed" in output
     assert time.monotonic() - began < 10
+
+
+def test_a_service_ends_when_partitions_are_added_under_it(
+    bootstrap_servers: str, environment: dict[str, str]
+) -> None:
+    """Clients would write some threads where nobody reads them, and others out of their order."""
+    assert holdshort(environment, "topics", "apply").returncode == 0
+    with serving(environment, "gatekeeper") as process:
+        assert process.stdout is not None
+        assert any("lane_runs" in line for line in process.stdout)
+        name = environment["HOLDSHORT_PREFIX"] + "inputs"
+        admin = AdminClient({"bootstrap.servers": bootstrap_servers})
+        admin.create_partitions([NewPartitions(name, 5)])[name].result()
+        output, _ = process.communicate(timeout=60)
+
+    assert process.returncode == 1
+    assert "inputs has 5 partitions, must have 2; keys would move" in output
+
+
+def test_a_lane_that_lost_its_input_goes_on_once_the_loss_is_accepted(
+    bootstrap_servers: str, environment: dict[str, str]
+) -> None:
+    assert holdshort(environment, "topics", "apply").returncode == 0
+    name = environment["HOLDSHORT_PREFIX"] + "inputs"
+    producer = Producer({"bootstrap.servers": bootstrap_servers})
+    producer.produce(name, b"not json", b"k", 0)
+    assert producer.flush(10) == 0
+    with serving(environment, "gatekeeper") as process:
+        assert process.stdout is not None
+        assert any("record_dead" in line for line in process.stdout)
+        process.send_signal(signal.SIGTERM)
+        process.communicate(timeout=20)
+    admin = AdminClient({"bootstrap.servers": bootstrap_servers})
+    admin.delete_topics([name])[name].result()
+    assert holdshort(environment, "topics", "apply").returncode == 0
+
+    with serving(environment, "gatekeeper") as process:
+        assert process.stdout is not None
+        halted = [json.loads(next(line for line in process.stdout if "lane_halted" in line)) for _ in "01"]
+        assert {one["command"] for one in halted} == {
+            f"holdshort lanes accept-loss gatekeeper {one['lane']}" for one in halted
+        }
+        assert "inputs is not the topic it was" in halted[0]["reason"]
+        for one in halted:
+            command = one["command"].split()[1:]
+            declined = holdshort(environment, *command)
+            assert declined.returncode == 1
+            assert "before it was deleted and made again" in declined.stdout
+            assert holdshort(environment, *command, "--yes").returncode == 0
+        running = 0
+        while running < len(halted):
+            running += "lane_runs" in next(process.stdout)
+    assert holdshort(environment, *halted[0]["command"].split()[1:], "--yes").returncode == 1
 
 
 def test_two_processes_of_one_name_are_told(environment: dict[str, str]) -> None:

@@ -1,4 +1,4 @@
-"""Every line of the failure matrix (engine 5), by its name: what happens, and which of the four answers it gets.
+"""Every line of the failure matrix (engine 5), by its name: what happens, and which of four answers it gets.
 
 Each test names its fault, sees that every record still counts once, and sees how the fault shows: the metric,
 the log event, and for a halt the command. The real task and runner run on the memory log in virtual time.

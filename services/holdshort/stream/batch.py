@@ -1,8 +1,10 @@
 """One transaction in the making: records are decided, deadlines fired, changed state encoded."""
 
 from collections import defaultdict
-from collections.abc import Iterable, Mapping, Sequence
-from typing import Final, Generic, TypeVar
+from collections.abc import Collection, Iterable, Mapping, Sequence
+from itertools import groupby
+from operator import itemgetter
+from typing import Final, Generic, NamedTuple, TypeVar
 
 from holdshort.stream.decider import Context, Step
 from holdshort.stream.errors import Halt, Retry
@@ -14,8 +16,18 @@ from holdshort.stream.records import Output, Record, RecordPlace, TopicPartition
 
 S = TypeVar("S")
 
+_PARTITION: Final = itemgetter(0, 1)  # of a record: its topic and partition
+
 LOOK_AGAIN_MS: Final = 1_000
 FIRED_MOST: Final = 1_000  # deadlines of a partition in one transaction
+
+
+class _Waiting(NamedTuple):
+    """Records that cannot be decided yet, their keys, and the places of what has to be read first."""
+
+    records: list[Record]
+    keys: set[bytes | None]
+    places: set[RecordPlace]
 
 
 class Batch(Generic[S]):
@@ -24,97 +36,118 @@ class Batch(Generic[S]):
     def __init__(self, lane: Lane[S], log: Log, clock: Clock) -> None:
         self.lane = lane
         self.records = 0
-        self.outputs: dict[TopicPartition, list[Output]] = defaultdict(list)
+        self._outputs: dict[int, dict[str, list[Output]]] = defaultdict(dict)  # by partition, by topic
         self._log = log
         self._clock = clock
         self._reached: dict[TopicPartition, Reached] = {}
         self._values: dict[int, dict[bytes, bytes | None]] = {}
         self._positions: Positions | None = None
+        self._writes: Mapping[TopicPartition, Sequence[Output]] = {}
 
     @property
     def empty(self) -> bool:
         """Nothing to write: no output, no position moved, no state changed."""
         changed = any(store.uncommitted for store in self.lane.stores.values())
-        return not (self.outputs or self._reached or changed)
+        return not (self._outputs or self._reached or changed)
 
     # -- records -------------------------------------------------------------------------------------------
 
-    def fitting(self, records: Sequence[Record]) -> int:
-        """How many of these, at least one, may be held at once together with the states they need."""
-        room = self.lane.settings.batch_bytes
-        for number, record in enumerate(records):
-            room -= len(record.value or b"") + self.lane.stores[record.partition].cold_bytes(record.key)
-            if room < 0 and number:
-                return number
-        return len(records)
+    async def decide(self, records: Sequence[Record]) -> Sequence[Record]:
+        """Every record in its order; one that needs others first makes the rest of its key wait for it.
 
-    async def decide(self, records: Sequence[Record]) -> None:
-        """Every record in its order; one that needs others first makes the rest of its key wait for it."""
-        await self._warm_rows(records)
-        await self._warm_states((record.partition, record.key) for record in records)
+        Returns the records that did not fit: what is held at once, with the states it needs, is bounded.
+        """
+        some, rest, cold = self._fitting(records)
+        await self._warm_rows(some)
+        await self._warm_states(cold)
         fetched: dict[RecordPlace, Record | None] = {}
-        waiting = records
-        while waiting:
-            waiting, wanted = self._decide_what_can_be(waiting, fetched)
-            if waiting:
-                assert wanted - fetched.keys(), "a decider asked twice for the same records"
-                fetched.update(await self._log.fetch(wanted - fetched.keys()))
+        waiting = self._decide_what_can_be(some, fetched)
+        while waiting.records:
+            assert waiting.places - fetched.keys(), "a decider asked twice for the same records"
+            fetched.update(await self._log.fetch(waiting.places - fetched.keys()))
+            waiting = self._decide_what_can_be(waiting.records, fetched)
+        self._reach(some)
+        return rest
+
+    def _fitting(
+        self, records: Sequence[Record]
+    ) -> tuple[Sequence[Record], Sequence[Record], dict[RecordPlace, bytes]]:
+        """As many as may be held at once, at least one; the rest; and the states to be read first."""
+        room, stores = self.lane.settings.batch_bytes, self.lane.stores
+        cold: dict[RecordPlace, bytes] = {}
+        for number, record in enumerate(records):
+            key = record.key
+            place = None if key is None else stores[record.partition].cold(key)
+            room -= len(record.value or b"") + (0 if place is None else place.length)
+            if room < 0 and number:
+                return records[:number], records[number:], cold
+            if place is not None and key is not None:
+                cold[self.lane.written(record.partition), place.offset] = key
+        return records, (), cold
 
     def _decide_what_can_be(
         self, records: Sequence[Record], fetched: Mapping[RecordPlace, Record | None]
-    ) -> tuple[list[Record], set[RecordPlace]]:
-        later: list[Record] = []
-        stalled: set[bytes | None] = set()
-        wanted: set[RecordPlace] = set()
-        for record in records:
-            step = None if record.key in stalled else self._judge(record, fetched)
-            if step is None or step.wanted:
-                later.append(record)
-                stalled.add(record.key)
-                wanted.update(step.wanted if step else ())
-            else:
-                self._apply(record.partition, record.key, step)
-                self._reach(record)
-        return later, wanted
+    ) -> "_Waiting":
+        waiting = _Waiting([], set(), set())
+        for (topic, partition), some in groupby(records, _PARTITION):
+            self._decide_partition(TopicPartition(topic, partition), some, fetched, waiting)
+        return waiting
 
-    def _judge(self, record: Record, fetched: Mapping[RecordPlace, Record | None]) -> Step[S]:
-        lane, where, key = self.lane, TopicPartition(record.topic, record.partition), record.key
-        now = lane.times[where] = max(record.timestamp, lane.times.get(where, 0))
-        state = None if key is None else lane.stores[record.partition].get(key)
+    def _decide_partition(
+        self,
+        where: TopicPartition,
+        records: Iterable[Record],
+        fetched: Mapping[RecordPlace, Record | None],
+        waiting: "_Waiting",
+    ) -> None:
+        """Records of one partition; most of what a gate does is in here, so nothing is looked up twice."""
+        lane, partition = self.lane, where.partition
+        decide, store, table = lane.decider.decide, lane.stores[partition], lane.changelog.tables.get(where)
+        asks_tables = table is None and bool(lane.decider.tables)
+        now, clock = lane.times.get(where, 0), self._clock.now()
         rows: Mapping[str, Record | None] = {}
-        if where in lane.changelog.tables:
-            lane.changelog.tables[where].follow(record)
-        elif key is not None and lane.decider.tables:
-            rows = lane.rows(record.partition, key)
-        context = Context(record.partition, now, self._clock.now(), fetched, rows)
-        return lane.decider.decide(state, record, context)
+        for record in records:
+            key = record.key
+            if key in waiting.keys:
+                waiting.records.append(record)
+                continue
+            now = max(now, record.timestamp)
+            if table is not None:
+                table.follow(record)
+            elif asks_tables:
+                rows = {} if key is None else lane.rows(partition, key)
+            state = None if key is None else store.get(key)
+            step = decide(state, record, Context(partition, now, clock, fetched, rows))
+            if step.wanted:
+                waiting.records.append(record)
+                waiting.keys.add(key)
+                waiting.places.update(step.wanted)
+            else:
+                self._apply(partition, key, state, step)
+        lane.times[where] = now
 
-    def _apply(self, partition: int, key: bytes | None, step: Step[S]) -> None:
+    def _apply(self, partition: int, key: bytes | None, before: S | None, step: Step[S]) -> None:
         for output in step.outputs:
-            if len(output.value or b"") > self.lane.settings.max_value:
+            if output.value is not None and len(output.value) > self.lane.settings.max_value:
                 raise Halt(f"a record for {output.topic} is larger than any topic takes")
-            self.outputs[TopicPartition(output.topic, partition)].append(output)
-        store = self.lane.stores[partition]
-        if key is not None and step.state is not store.get(key):
-            store.put(key, step.state)
+            self._outputs[partition].setdefault(output.topic, []).append(output)
+        if key is not None and step.state is not before:
+            self.lane.stores[partition].put(key, step.state)
 
-    def _reach(self, record: Record) -> None:
+    def _reach(self, records: Sequence[Record]) -> None:
         """A table's place is written with the next transaction; following it alone is no reason for one."""
-        self.records += 1
-        where = TopicPartition(record.topic, record.partition)
-        reached = self.lane.followed if record.topic in self.lane.decider.tables else self._reached
-        if record.offset >= 0:
-            reached[where] = Reached(record.offset + 1, self.lane.times[where])
+        self.records += len(records)
+        for (topic, partition), some in groupby(records, _PARTITION):
+            where, last = TopicPartition(topic, partition), max(record.offset for record in some)
+            reached = self.lane.followed if topic in self.lane.decider.tables else self._reached
+            if last >= 0:
+                reached[where] = Reached(last + 1, self.lane.times[where])
 
     # -- what is cold --------------------------------------------------------------------------------------
 
-    async def _warm_states(self, keys: Iterable[tuple[int, bytes | None]]) -> None:
-        """Read the states that are not at hand, each at its place. Raises Halt for one that is not there."""
+    async def _warm_states(self, cold: Mapping[RecordPlace, bytes]) -> None:
+        """Read the states of these keys, each at its place. Raises Halt for one that is not there."""
         lane = self.lane
-        cold: dict[RecordPlace, bytes] = {}
-        for partition, key in keys:
-            if key is not None and (offset := lane.stores[partition].cold(key)) is not None:
-                cold[lane.written(partition), offset] = key
         for (where, offset), record in (await self._log.fetch(cold)).items() if cold else ():
             key = cold[where, offset]
             if record is None or record.key != key or record.value is None:
@@ -124,17 +157,25 @@ class Batch(Generic[S]):
             lane.stores[where.partition].warm(key, lane.decider.decode(record.value), len(record.value))
 
     async def _warm_rows(self, records: Sequence[Record]) -> None:
-        """Read the rows that are asked of tables and are not at hand. Raises Retry for one that has moved."""
-        tables = self.lane.changelog.tables
+        """Read the rows that records need and that are not at hand; what is followed just now need not be."""
+        tables = self.lane.decider.tables
+        if not tables:
+            return
         followed = {(record.topic, record.key) for record in records}
+        await self._warm(
+            (TopicPartition(topic, record.partition), record.key)
+            for record in records
+            for topic in tables
+            if record.key is not None and record.topic != topic and (topic, record.key) not in followed
+        )
+
+    async def _warm(self, wanted: Iterable[tuple[TopicPartition, bytes]]) -> None:
+        """Read these rows of tables, if they are not at hand. Raises Retry for one that has moved."""
+        tables = self.lane.changelog.tables
         cold: dict[RecordPlace, bytes] = {}
-        for record in records:
-            for topic in self.lane.decider.tables:
-                where = TopicPartition(topic, record.partition)
-                if record.key is None or record.topic == topic or (topic, record.key) in followed:
-                    continue
-                if (offset := tables[where].cold(record.key)) is not None:
-                    cold[where, offset] = record.key
+        for where, key in wanted:
+            if (offset := tables[where].cold(key)) is not None:
+                cold[where, offset] = key
         for (where, offset), row in (await self._log.fetch(cold)).items() if cold else ():
             if row is None or row.key != cold[where, offset]:
                 raise Retry(f"a row of {where.topic}/{where.partition} has moved")
@@ -152,22 +193,63 @@ class Batch(Generic[S]):
         ]
         if not due:
             return
-        await self._warm_states(due)
+        await self._warm_states(
+            {
+                (self.lane.written(partition), place.offset): key
+                for partition, key in due
+                if (place := self.lane.stores[partition].cold(key)) is not None
+            }
+        )
+        tables = self.lane.decider.tables
+        await self._warm((TopicPartition(topic, one), key) for one, key in due for topic in tables)
         unread = await self._unread(due, inputs, undecided)
-        for partition, key in due:
-            self._fire_key(partition, key, late, unread)
+        fetched: dict[RecordPlace, Record | None] = {}
+        waiting: Sequence[tuple[int, bytes]] = due
+        while waiting:
+            waiting, wanted = self._fire_what_can_be(waiting, late, unread, fetched)
+            if waiting:
+                assert wanted - fetched.keys(), "a decider asked twice for the same records"
+                fetched.update(await self._log.fetch(wanted - fetched.keys()))
 
-    def _fire_key(self, partition: int, key: bytes, late: int, unread: set[TopicPartition]) -> None:
+    def _fire_what_can_be(
+        self,
+        due: Iterable[tuple[int, bytes]],
+        late: int,
+        unread: set[TopicPartition],
+        fetched: Mapping[RecordPlace, Record | None],
+    ) -> tuple[list[tuple[int, bytes]], set[RecordPlace]]:
+        """The keys that need records first, and those records."""
+        later: list[tuple[int, bytes]] = []
+        wanted: set[RecordPlace] = set()
+        for partition, key in due:
+            if needed := self._fire_key(partition, key, late, unread, fetched):
+                later.append((partition, key))
+                wanted.update(needed)
+        return later, wanted
+
+    def _fire_key(
+        self,
+        partition: int,
+        key: bytes,
+        late: int,
+        unread: set[TopicPartition],
+        fetched: Mapping[RecordPlace, Record | None],
+    ) -> Collection[RecordPlace]:
+        """Fire what is due of a key; returns the records that are needed for it first."""
         store, decider = self.lane.stores[partition], self.lane.decider
         while (state := store.get(key)) is not None and (at := decider.mark(state).due) is not None:
             if at > late:
                 store.deadlines.add(key, at)
-                return
+                return ()
             if any((topic, partition) in unread for topic in decider.awaits(state)):
                 store.deadlines.add(key, self._clock.now() + LOOK_AGAIN_MS)
-                return
-            context = Context(partition, at, self._clock.now(), {}, {})
-            self._apply(partition, key, decider.fire(key, state, context))
+                return ()
+            rows = self.lane.rows(partition, key)
+            step = decider.fire(key, state, Context(partition, at, self._clock.now(), fetched, rows))
+            if step.wanted:
+                return step.wanted
+            self._apply(partition, key, state, step)
+        return ()
 
     async def _unread(
         self, due: Iterable[tuple[int, bytes]], inputs: Inputs, undecided: Iterable[Record]
@@ -194,10 +276,14 @@ class Batch(Generic[S]):
             ends[partition] += len(values)
         self._positions = self.lane.next_positions(self._reached, ends)
         settings, number = self.lane.settings, self.lane.number
-        where = TopicPartition(settings.positions, number)
         key, value = str(number).encode(), encode_positions(self._positions)
-        self.outputs[where].append(Write(settings.positions, key, value))
-        return self.outputs
+        self._outputs[number][settings.positions] = [Write(settings.positions, key, value)]
+        self._writes = {
+            TopicPartition(topic, partition): written
+            for partition, topics in self._outputs.items()
+            for topic, written in topics.items()
+        }
+        return self._writes
 
     def _encoded(self, partition: int) -> dict[bytes, bytes | None]:
         """The last value of every changed key, added to the outputs."""
@@ -207,8 +293,7 @@ class Batch(Generic[S]):
             for key, changed in self.lane.stores[partition].uncommitted.items()
         }
         if values:
-            where = self.lane.written(partition)
-            self.outputs[where].extend(Write(topic, key, value) for key, value in values.items())
+            self._outputs[partition][topic] = [Write(topic, key, value) for key, value in values.items()]
         return values
 
     async def _put_ends(self) -> None:
@@ -222,7 +307,7 @@ class Batch(Generic[S]):
         ]
         ends = await self._log.ends({where for *_, where in asking}, committed=False) if asking else {}
         for store, key, state, where in asking:
-            store.put(key, decider.with_end(state, ends[where]))
+            store.amend(key, decider.with_end(state, ends[where]))
 
     def committed(self, bases: Mapping[TopicPartition, int]) -> None:
         """It has happened: `bases` are the offsets of the first record written to each partition."""
@@ -230,7 +315,7 @@ class Batch(Generic[S]):
         for partition, store in lane.stores.items():
             store.commit(self._places(partition, bases))
         for where, base in bases.items():
-            end = base + len(self.outputs[where]) + 1  # and the marker
+            end = base + len(self._writes[where]) + 1  # and the marker
             if where.topic == lane.decider.state:
                 lane.ends[where.partition] = end
             if where.topic in (lane.decider.state, lane.settings.positions):

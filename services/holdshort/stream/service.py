@@ -5,32 +5,39 @@ whoever supervises it starts another.
 """
 
 import asyncio
+import gc
 import signal
 import sys
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import asdict
 from typing import Any, Final, Generic, TypeVar
 
-from prometheus_client import CollectorRegistry
+from prometheus_client import CollectorRegistry, Metric
 
 from holdshort.settings import KafkaSettings, Settings
 from holdshort.stream.admin import Admin, unfit
 from holdshort.stream.clock import WallClock
-from holdshort.stream.connection import connection_of
+from holdshort.stream.connection import connection_of, warn_if_overheard
 from holdshort.stream.decider import Decider
 from holdshort.stream.engine_settings import EngineSettings
 from holdshort.stream.errors import Fatal
 from holdshort.stream.kafka import AioKafka
-from holdshort.stream.records import TopicPartition
+from holdshort.stream.lifecycle import State
 from holdshort.stream.runner import Runner
 from holdshort.stream.topics import Topic
 from holdshort.telemetry.health import Management
 from holdshort.telemetry.logs import Event, logger
-from holdshort.telemetry.metrics import EngineMetrics
+from holdshort.telemetry.metrics import EngineMetrics, input_lag, lanes_at_work
 
 S = TypeVar("S")
 
+LOOK_S: Final = 0.25
+TOPICS_LOOK_S: Final = 20.0
 BLOCKED_S: Final = 15.0  # a loop that has not turned for so long is dead, whatever it says
+
+
+class UnfitError(Fatal):
+    """The topics are not those that this configuration needs."""
 
 
 class Service(Generic[S]):
@@ -55,6 +62,7 @@ class Service(Generic[S]):
         self._new_decider = new_decider
         self._observe = observe
         self._clock = WallClock()
+        self._metrics = EngineMetrics(app, registry)
 
     # -- health --------------------------------------------------------------------------------------------
 
@@ -72,16 +80,21 @@ class Service(Generic[S]):
         tasks = list(self.runner.tasks.values()) if self.runner else []
         return [task.lane.decider for task in tasks if task.lane is not None]
 
-    def lag(self) -> dict[TopicPartition, int]:
-        """Offsets behind the end as last heard of, of every input partition read here."""
+    def scrape(self) -> Iterator[Metric]:
+        """What the engine's metrics say of the lanes at this moment."""
         tasks = list(self.runner.tasks.values()) if self.runner else []
-        return {where: behind for task in tasks for where, behind in task.lag().items()}
-
-    def state_size(self) -> tuple[int, int]:
-        """Keys with state in the lanes of this process, and their bytes."""
-        tasks = list(self.runner.tasks.values()) if self.runner else []
+        lag = {where: behind for task in tasks for where, behind in task.lag().items()}
         stores = [store for task in tasks if task.lane for store in list(task.lane.stores.values())]
-        return sum(len(store.places) for store in stores), sum(store.bytes for store in stores)
+        turns = [task.last_turn for task in tasks if task.state is State.RUNNING]
+        since = self._clock.monotonic() - min(turns, default=0.0)
+        yield from input_lag(self.app, lag)
+        yield from lanes_at_work(
+            self.app,
+            entries=sum(len(store.places) for store in stores),
+            size=sum(store.bytes for store in stores),
+            remaining=sum(task.changelog.remaining for task in tasks if task.state is State.RESTORING),
+            last_poll=self._clock.now() / 1000 - since if turns else None,
+        )
 
     # -- life ----------------------------------------------------------------------------------------------
 
@@ -94,6 +107,7 @@ class Service(Generic[S]):
         try:
             management.start()
             log.info(Event.SERVICE_STARTS, management=management.address)
+            warn_if_overheard(self._connection)
             _run(self._serve())
         except (Fatal, OSError) as error:
             log.error(Event.SERVICE_STOPS, error=str(error))  # noqa: TRY400 - a sentence, not a trace
@@ -107,12 +121,17 @@ class Service(Generic[S]):
         await self._check_topics()
         kafka = AioKafka(self._connection, self.settings.prefix, instance=self.settings.instance)
         engine = EngineSettings(app=self.app, partitions=self.settings.partitions, lanes=self.settings.lanes)
-        metrics = EngineMetrics(self.app, self.registry)
-        self.runner = Runner(engine, kafka, self._new_decider, self._clock, metrics, self._observe)
+        self.runner = Runner(engine, kafka, self._new_decider, self._clock, self._metrics, self._observe)
         _stop_on_signals(self.runner.stop)
+        loop = asyncio.create_task(_watch_loop(self._metrics))
+        topics = asyncio.create_task(self._watch_topics(self.runner))
         try:
             await self.runner.run()
+            if topics.done():
+                topics.result()
         finally:
+            loop.cancel()
+            topics.cancel()
             await kafka.close()
 
     async def _check_topics(self) -> None:
@@ -120,10 +139,35 @@ class Service(Generic[S]):
         admin = Admin(self._connection, self.settings.prefix)
         plan = await admin.plan(self._topics, self.settings.partitions, self.settings.lanes)
         if reasons := unfit(plan):
-            raise Fatal(f"the topics do not fit: {'; '.join(reasons)} (holdshort topics apply)")
+            raise UnfitError(f"the topics do not fit: {'; '.join(reasons)} (holdshort topics apply)")
+
+    async def _watch_topics(self, runner: Runner[S]) -> None:
+        """Look again now and then: what clients write into partitions that were added, nobody reads."""
+        while True:
+            await asyncio.sleep(TOPICS_LOOK_S)
+            try:
+                await self._check_topics()
+            except UnfitError:
+                runner.stop()
+                raise
+            except Fatal:
+                continue  # that they cannot be looked at now is no reason to stop
+
+
+async def _watch_loop(metrics: EngineMetrics) -> None:
+    """Tell how late the loop is: everything that blocks it makes this late, too."""
+    clock = asyncio.get_running_loop().time
+    while True:
+        due = clock() + LOOK_S
+        await asyncio.sleep(LOOK_S)
+        metrics.loop_was_late(clock() - due)
 
 
 def _run(main: Any) -> None:
+    # The states at hand are many small objects that live long: the collector's defaults look through all of
+    # them every few hundred records, and find nothing.
+    gc.freeze()
+    gc.set_threshold(50_000, 20, 50)
     if sys.platform == "win32":
         asyncio.run(main)
         return

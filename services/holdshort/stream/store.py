@@ -63,19 +63,12 @@ class Store(Generic[S]):
 
     # -- reading -------------------------------------------------------------------------------------------
 
-    def cold(self, key: bytes) -> int | None:
-        """The offset at which a state has to be read first; None if there is none, or it is at hand."""
-        if key in self._uncommitted or key in self._hot:
+    def cold(self, key: bytes) -> Place | None:
+        """Where a state has to be read first; None if there is none, or it is at hand."""
+        packed = self.places.get(key)
+        if packed is None or key in self._hot or key in self._uncommitted:
             return None
-        packed = self.places.get(key)
-        return None if packed is None else self._marks.place(packed).offset
-
-    def cold_bytes(self, key: bytes | None) -> int:
-        """How much there is to read before a key can be judged."""
-        if key is None or key in self._hot or key in self._uncommitted:
-            return 0
-        packed = self.places.get(key)
-        return 0 if packed is None else self._marks.place(packed).length
+        return self._marks.place(packed)
 
     def warm(self, key: bytes, state: S, size: int) -> None:
         """The state that was read at its place; it stays at hand until the batch ends."""
@@ -99,6 +92,10 @@ class Store(Generic[S]):
         mark = None if state is None else self._mark(state)
         self._uncommitted[key] = Changed(state, before, mark)
         self._recount(now, mark)
+
+    def amend(self, key: bytes, state: S) -> None:
+        """A state of this batch, with something more that its mark does not speak of."""
+        self._uncommitted[key] = self._uncommitted[key]._replace(after=state)
 
     def _committed_mark(self, key: bytes) -> Mark | None:
         packed = self.places.get(key)

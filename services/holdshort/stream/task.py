@@ -112,7 +112,7 @@ class Task(Generic[S]):
         )
 
     async def _until_accepted(self) -> None:
-        """Until somebody has written other positions (loss.py): then the log is read anew. Or until stopped."""
+        """Wait until somebody has written other positions (loss.py), and then read the log anew."""
         where = TopicPartition(self._settings.positions, self.number)
         known: int | None = None
         while not self._stopping.is_set():
@@ -181,11 +181,8 @@ class Task(Generic[S]):
         self, lane: Lane[S], transactions: Transactions, inputs: Inputs, records: Sequence[Record]
     ) -> None:
         batch = Batch(lane, self._kafka.log, self._clock)
-        fitting = batch.fitting(records)
-        if fitting < len(records):
-            self._backlog = [*records[fitting:], *self._backlog]
         try:
-            await batch.decide(records[:fitting])
+            self._backlog = [*await batch.decide(records), *self._backlog]
             await batch.fire(inputs, self._backlog)
             if batch.empty:
                 return
@@ -204,7 +201,11 @@ class Task(Generic[S]):
             async with asyncio.timeout(self._settings.commit_deadline):
                 return await commit
         except TimeoutError:
+            self._metrics.not_committed()
             raise Retry("a transaction took too long") from None
+        except Retry:
+            self._metrics.not_committed()
+            raise
 
     # -- taking --------------------------------------------------------------------------------------------
 

@@ -1,8 +1,10 @@
 """What the nodes of an embedded Kafka are told."""
 
+from pathlib import Path
+
 import pytest
 
-from holdshort.stream.embedded.properties import Cluster, render, server_properties
+from holdshort.stream.embedded.properties import Cluster, Security, render, server_properties
 
 ONE = Cluster.on_ports((21001, 21002))
 THREE = Cluster.on_ports((21001, 21002, 21003, 21004))
@@ -52,6 +54,26 @@ def test_extra_properties_win() -> None:
 
     assert told["num.io.threads"] == "1"
     assert told["compression.type"] == "zstd"
+
+
+def test_a_secured_cluster_speaks_every_protocol_and_its_nodes_know_each_other_by_certificate() -> None:
+    cluster = Cluster.on_ports((21001, 21002, 21003), ("SASL_SSL", "SSL"))
+    who = Security(certificate=Path("/node.pem"), authority=Path("/authority.pem"), super_user="set-up")
+    told = server_properties(cluster, 1, "/records", {}, who)
+
+    assert cluster.bootstrap_servers == "127.0.0.1:21001"
+    assert cluster.servers("SSL") == "127.0.0.1:21002"
+    assert told["inter.broker.listener.name"] == "SSL"
+    assert told["listener.security.protocol.map"] == "SASL_SSL:SASL_SSL,SSL:SSL,CONTROLLER:SSL"
+    assert told["listener.name.ssl.ssl.client.auth"] == "required"
+    assert told["listener.name.controller.ssl.client.auth"] == "required"
+    assert told["authorizer.class.name"].endswith(".StandardAuthorizer")
+    assert told["super.users"] == "User:set-up"
+    assert "allow.everyone.if.no.acl.found" not in told
+
+
+def test_a_cluster_without_security_asks_nobody() -> None:
+    assert not [name for name in server_properties(ONE, 1, "/records", {}) if "ssl" in name or "auth" in name]
 
 
 @pytest.mark.parametrize(

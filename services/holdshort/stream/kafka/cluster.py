@@ -11,7 +11,8 @@ from aiokafka.errors import KafkaError
 from holdshort.stream.admin import Admin
 from holdshort.stream.connection import Connection
 from holdshort.stream.errors import Fatal, Retry
-from holdshort.stream.kafka.consumers import REQUEST_TIMEOUT_MS, consumer_of, said, seek, stop
+from holdshort.stream.kafka.consumers import REQUEST_TIMEOUT_MS, said, stop
+from holdshort.stream.kafka.fetching import Fetcher
 from holdshort.stream.kafka.inputs import AioInputs
 from holdshort.stream.kafka.log import AioLog
 from holdshort.stream.kafka.membership import AioMembership, Listener
@@ -23,6 +24,7 @@ TRANSACTION_TIMEOUT_MS: Final = 15_000
 FENCE_DEADLINE_S: Final = 30.0
 SESSION_TIMEOUT_MS: Final = 6_000
 HEARTBEAT_MS: Final = 1_500
+METADATA_MS: Final = 30_000
 NEVER_MS: Final = 2**31 - 1
 
 
@@ -64,14 +66,7 @@ class AioKafka:
         return transactions
 
     async def read(self, positions: Positions, ranks: Sequence[Collection[str]]) -> Inputs:
-        consumer = consumer_of(self._client, "read_committed", max_partition_fetch_bytes=1024 * 1024)
-        try:
-            await consumer.start()
-        except (KafkaError, OSError) as error:
-            await stop(consumer)
-            raise Retry(f"no reader: {said(error)}") from error
-        seek(consumer, {self._names.wire(where): at for where, at in positions.items()})
-        return AioInputs(consumer, self._names, list(positions), ranks)
+        return AioInputs(Fetcher(self._client, self._names), positions, ranks)
 
     async def join(self, app: str, topic: str, assigned: Assigned) -> Membership:
         consumer = AIOKafkaConsumer(
@@ -82,12 +77,15 @@ class AioKafka:
             session_timeout_ms=SESSION_TIMEOUT_MS,
             rebalance_timeout_ms=SESSION_TIMEOUT_MS,
             heartbeat_interval_ms=HEARTBEAT_MS,
+            metadata_max_age_ms=METADATA_MS,
             max_poll_interval_ms=NEVER_MS,  # nothing is polled; the watchdog is ours
             auto_offset_reset="none",
             enable_auto_commit=False,
         )
         try:
             await consumer.start()
+            # A leader that does not know the topic yet assigns nothing, and looks again in minutes.
+            await consumer._client._wait_on_metadata(self._prefix + topic)
         except (KafkaError, OSError) as error:
             await stop(consumer)
             raise Fatal(f"the group cannot be joined: {said(error)}") from error

@@ -1,13 +1,10 @@
 """Consumers without a group: they read only from where they are told to, and are closed in a bounded time."""
 
 import asyncio
-from collections.abc import Mapping
-from contextlib import suppress
+from collections.abc import Coroutine, Mapping
 from typing import Any, Final
 
 from aiokafka import AIOKafkaConsumer
-from aiokafka import TopicPartition as KafkaTopicPartition
-from aiokafka.errors import KafkaError
 
 REQUEST_TIMEOUT_MS: Final = 10_000
 CLOSE_DEADLINE_S: Final = 2.0
@@ -35,21 +32,28 @@ async def started(consumer: AIOKafkaConsumer) -> None:
         raise
 
 
-def seek(consumer: AIOKafkaConsumer, positions: Mapping[KafkaTopicPartition, int]) -> None:
-    """Assign and seek in one breath: in between, the fetcher would look for committed offsets."""
-    consumer.assign(list(positions))
-    for where, offset in positions.items():
-        consumer.seek(where, offset)
-
-
-def partition_state(consumer: AIOKafkaConsumer, where: KafkaTopicPartition) -> Any:
-    return consumer._subscription.subscription.assignment.state_value(where)
-
-
 async def stop(consumer: AIOKafkaConsumer) -> None:
-    with suppress(TimeoutError, KafkaError, OSError):
-        async with asyncio.timeout(CLOSE_DEADLINE_S):
-            await consumer.stop()
+    await in_bounded_time(consumer.stop())
+
+
+async def in_bounded_time(closing: Coroutine[Any, Any, Any]) -> None:
+    """Let something be closed, for a while, and whatever becomes of it.
+
+    In a task of its own: where connections are gone, aiokafka raises the cancellations that it meets itself,
+    and they must not be taken for ours.
+    """
+    task = asyncio.ensure_future(closing)
+    try:
+        await asyncio.wait([task], timeout=CLOSE_DEADLINE_S)
+    finally:
+        task.cancel()
+        task.add_done_callback(heard)
+
+
+def heard(future: "asyncio.Future[Any]") -> None:
+    """An error that nobody waits for any more; unasked, it would be logged with its trace."""
+    if not future.cancelled():
+        future.exception()
 
 
 def said(error: BaseException) -> str:

@@ -1,18 +1,12 @@
-"""The log a page at a time: whole partitions, and single records at known places.
-
-A consumer is made for following a log. To read one from here to there, or a record at an offset, it has to be
-given partitions, told to seek and listened to, and it prefetches what nobody wants. A fetch request says it.
-"""
+"""The log a page at a time: whole partitions, and single records at known places."""
 
 import asyncio
 import time
 from collections import defaultdict
 from collections.abc import AsyncIterator, Collection, Mapping, Sequence
 from contextlib import suppress
-from typing import Any, Final, NamedTuple
+from typing import Any, Final
 
-from aiokafka.client import AIOKafkaClient
-from aiokafka.consumer.fetcher import PartitionRecords
 from aiokafka.errors import (
     KafkaError,
     LeaderNotAvailableError,
@@ -20,11 +14,11 @@ from aiokafka.errors import (
     OffsetOutOfRangeError,
     for_code,
 )
-from aiokafka.protocol.fetch import FetchRequest
-from aiokafka.record.memory_records import MemoryRecords
 
 from holdshort.stream.errors import Retry
-from holdshort.stream.kafka.consumers import CLOSE_DEADLINE_S, said
+from holdshort.stream.kafka.batches import Page
+from holdshort.stream.kafka.consumers import said
+from holdshort.stream.kafka.fetching import Fetcher
 from holdshort.stream.kafka.names import Names
 from holdshort.stream.records import Record, RecordPlace, TopicPartition
 
@@ -33,22 +27,12 @@ SCAN_WAIT_MS: Final = 200
 PLACE_BYTES: Final = 128 * 1024
 
 
-class Page(NamedTuple):
-    """What one request gave of a partition, and the offset of the page after it."""
-
-    records: Sequence[Record]
-    following: int
-
-
 class Pages:
     """Reads pages on a connection of its own; closed, it opens again when it is used."""
 
     def __init__(self, client: Mapping[str, Any], names: Names, stall_deadline: float) -> None:
-        self._settings = client
-        self._names = names
+        self._fetcher = Fetcher(client, names)
         self._stall_deadline = stall_deadline
-        self._client: AIOKafkaClient | None = None
-        self._lock = asyncio.Lock()
 
     # -- whole partitions ----------------------------------------------------------------------------------
 
@@ -113,47 +97,24 @@ class Pages:
         last = time.monotonic()
         while True:
             try:
-                return await self._request(where, start, size, wait_ms, committed=committed)
+                return await self._fetched(where, start, size, wait_ms, committed=committed)
             except (NotLeaderForPartitionError, LeaderNotAvailableError) as error:
                 if time.monotonic() - last > self._stall_deadline:
                     raise Retry(f"{where.topic} could not be read: {said(error)}") from error
-                await (await self._connected()).force_metadata_update()
+                await self._fetcher.renew()
             except OffsetOutOfRangeError:
                 raise
             except (KafkaError, OSError, TimeoutError) as error:
                 raise Retry(f"{where.topic} could not be read: {said(error)}") from error
 
-    async def _request(
+    async def _fetched(
         self, where: TopicPartition, start: int, size: int, wait_ms: int, *, committed: bool
     ) -> Page:
-        client, wire = await self._connected(), self._names.wire(where)
-        node = client.cluster.leader_for_partition(wire)
-        if node is None or node == -1:
-            await client._wait_on_metadata(wire.topic)
-            node = client.cluster.leader_for_partition(wire)
-        if node is None or node == -1:
-            raise LeaderNotAvailableError(where.topic)
-        asked = [(wire.topic, [(wire.partition, start, size)])]
-        response = await client.send(node, FetchRequest(wait_ms, 1, size, int(committed), asked))
-        ((_, ((_, code, _, _, _, aborted, _, raw),)),) = response.topics  # version 11, of Kafka 2.4
-        if code:
-            raise for_code(code)(where.topic)
-        records = PartitionRecords(
-            wire, MemoryRecords(raw or b""), aborted, start, None, None, True, int(committed)
-        )
-        return Page([self._names.record(one) for one in records], records.next_fetch_offset)
-
-    async def _connected(self) -> AIOKafkaClient:
-        async with self._lock:
-            if self._client is None:
-                client = AIOKafkaClient(**self._settings)
-                await client.bootstrap()
-                self._client = client
-            return self._client
+        ((node, _),) = (await self._fetcher.leaders([where])).items()
+        (found,) = await self._fetcher.fetch(node, {where: start}, size, wait_ms, committed=committed)
+        if found.page is None:
+            raise for_code(found.code)(where.topic)
+        return found.page
 
     async def close(self) -> None:
-        client, self._client = self._client, None
-        if client is not None:
-            with suppress(TimeoutError, KafkaError, OSError):
-                async with asyncio.timeout(CLOSE_DEADLINE_S):
-                    await client.close()
+        await self._fetcher.close()

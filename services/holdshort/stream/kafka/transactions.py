@@ -1,16 +1,16 @@
 """The producer of one lane: commit, or discard."""
 
 import asyncio
-from collections.abc import Mapping, Sequence
-from contextlib import suppress
+from collections.abc import Iterator, Mapping, Sequence
+from itertools import chain
 from typing import Any, Final, NamedTuple
 
 from aiokafka import AIOKafkaProducer
-from aiokafka.errors import InvalidProducerEpoch, KafkaError, ProducerClosed, ProducerFenced
+from aiokafka.errors import IllegalOperation, InvalidProducerEpoch, KafkaError, ProducerClosed, ProducerFenced
 from aiokafka.producer import sender
 
 from holdshort.stream.errors import Fenced, Retry
-from holdshort.stream.kafka.consumers import CLOSE_DEADLINE_S, said
+from holdshort.stream.kafka.consumers import CLOSE_DEADLINE_S, heard, in_bounded_time, said
 from holdshort.stream.kafka.names import Names
 from holdshort.stream.ports import Positions
 from holdshort.stream.records import Output, TopicPartition
@@ -54,11 +54,21 @@ class AioTransactions:
             bases = await self._commit(outputs)
         except (ProducerFenced, InvalidProducerEpoch) as error:
             raise Fenced(said(error)) from error
+        except IllegalOperation as error:
+            raise self._broken_off() from error
         except (KafkaError, AssertionError, OSError, TimeoutError) as error:
             raise Retry(f"a transaction failed: {said(error)}") from error
         if self._tainted:
             raise Retry("a request of the transaction got no answer")
         return bases
+
+    def _broken_off(self) -> Fenced | Retry:
+        """What the sender met while records were still given to it; it says only that it takes none."""
+        task = self._producer._sender.sender_task
+        cause = task.exception() if task.done() and not task.cancelled() else None
+        if isinstance(cause, (ProducerFenced, InvalidProducerEpoch)):
+            return Fenced(said(cause))
+        return Retry(f"a transaction broke off: {said(cause) if cause else 'no more records are taken'}")
 
     async def _commit(self, outputs: Mapping[TopicPartition, Sequence[Output]]) -> Positions:
         await self._producer.begin_transaction()
@@ -71,7 +81,7 @@ class AioTransactions:
         except BaseException:
             for one in sent:
                 one.future.cancel()
-                one.future.add_done_callback(_heard)
+                one.future.add_done_callback(heard)
             raise
         await self._producer.commit_transaction()
         return _bases(sent)
@@ -108,11 +118,19 @@ class AioTransactions:
                 break
             task.cancel()
             await asyncio.wait([task], timeout=CLOSE_DEADLINE_S / 4)
-        if task is not None and task.done() and not task.cancelled():
-            task.exception()
-        with suppress(TimeoutError, KafkaError, OSError):
-            async with asyncio.timeout(CLOSE_DEADLINE_S):
-                await producer.client.close()
+        if task is not None and task.done():
+            heard(task)
+        for future in self._waiting():
+            future.add_done_callback(heard)
+        await in_bounded_time(producer.client.close())
+
+    def _waiting(self) -> Iterator["asyncio.Future[Any]"]:
+        """What aiokafka itself would have waited for; told of the end, nobody asks it any more."""
+        accumulator = self._producer._message_accumulator
+        for batch in (*chain.from_iterable(accumulator._batches.values()), *accumulator._pending_batches):
+            yield batch._drain_waiter
+        if (waiter := self._producer._txn_manager.wait_for_transaction_end()) is not None:
+            yield waiter
 
 
 def _bases(sent: Sequence[_Sent]) -> Positions:
@@ -126,8 +144,3 @@ def _bases(sent: Sequence[_Sent]) -> Positions:
         bases.setdefault(where, offset)
         following[where] = offset + records
     return bases
-
-
-def _heard(future: "asyncio.Future[Any]") -> None:
-    if not future.cancelled():
-        future.exception()
