@@ -5,34 +5,31 @@ error, for a misspelt one would silently do nothing. Units stand in values (`15m
 """
 
 import os
-import re
-from collections.abc import Mapping
+import sys
+from collections.abc import Collection, Mapping
 from pathlib import Path
 from typing import Annotated, Any, Final, Literal, Self, TypeVar
 
-import yaml
 from pydantic import (
+    AfterValidator,
     BaseModel,
-    BeforeValidator,
     ByteSize,
-    ConfigDict,
     Field,
     SecretStr,
     ValidationError,
-    WithJsonSchema,
+    field_validator,
     model_validator,
 )
 from pydantic_settings import BaseSettings, SettingsConfigDict
 
-from holdshort.contract.routes import RESERVED_NAMESPACE, Route, RouteTable
-from holdshort.contract.rules import AgentRules, Limits, Rules
+from holdshort.contract.routes import RouteTable
+from holdshort.contract.rules import KIB, MIB, AgentRules, Limits, Rules
+from holdshort.mistakes import explained, parsed, unknown, unread, variables
+from holdshort.routing import NAME, DurationMs, Model, Name, RouteConfig, TeamConfig, mistakes
 
-NAME: Final = r"^[a-z0-9]([a-z0-9-]{0,38}[a-z0-9])?$"
+__all__ = ("NAME", "RouteConfig", "TeamConfig", "explained")
+
 RESERVED_TEAMS: Final = ("client", "unrouted")
-_UNITS: Final = {"ms": 1, "s": 1000, "m": 60_000, "h": 3_600_000, "d": 86_400_000}
-
-Name = Annotated[str, Field(pattern=NAME)]
-
 
 M = TypeVar("M", bound=BaseModel)
 
@@ -41,25 +38,30 @@ class MendSettingsError(ValueError):
     """Something in the environment or the configuration file; each line says what and where."""
 
 
-def _duration(value: Any) -> int:
-    match = re.fullmatch(r"(\d+)(ms|s|m|h|d)", value) if isinstance(value, str) else None
-    if match is None:
-        raise ValueError("a duration is a number and a unit: 500ms, 30s, 15m, 24h, 7d")
-    return int(match[1]) * _UNITS[match[2]]
+def _of_a_record(size: ByteSize) -> ByteSize:
+    if not KIB <= size <= 2 * MIB:
+        raise ValueError("must be between 1KiB and 2MiB, the most that a record of our topics may have")
+    return size
 
 
-DurationMs = Annotated[
-    int,
-    BeforeValidator(_duration),
-    WithJsonSchema({"type": "string", "pattern": r"^\d+(ms|s|m|h|d)$", "examples": ["15m", "24h"]}),
-]
+def _lease(milliseconds: int) -> int:
+    if milliseconds < 1000:
+        raise ValueError("must be at least 1s")
+    return milliseconds
 
 
-class _Model(BaseModel):
-    model_config = ConfigDict(extra="forbid", frozen=True)
+def _kept(size: ByteSize) -> ByteSize:
+    if size < KIB:
+        raise ValueError("must be at least 1KiB")
+    return size
 
 
-class AgentConfig(_Model):
+RecordSize = Annotated[ByteSize, AfterValidator(_of_a_record)]
+KeptSize = Annotated[ByteSize, AfterValidator(_kept)]
+Lease = Annotated[DurationMs, AfterValidator(_lease)]
+
+
+class AgentConfig(Model):
     """One agent."""
 
     foreign_run_ids: bool = Field(False, description="It writes run ids of its own; only the echo counts.")
@@ -68,64 +70,27 @@ class AgentConfig(_Model):
         None,
         description="`replay`: it goes on from messages alone, so it is not resumed with incomplete ones.",
     )
+    cancel: Literal["denies", "unsafe"] | None = Field(
+        None,
+        description="Whether it may take a cancel for a yes, so that nothing is cancelled by itself; "
+        "by default LangGraph and CrewAI, by their reasons.",
+    )
 
 
-class TeamConfig(_Model):
-    """One team; what there is to say of it comes with routing's deadlines and signatures."""
-
-
-class RouteConfig(_Model):
-    """One route: what it matches (`reason`, or `tool` and `metadata`), and whose it is."""
-
-    name: str | None = Field(None, max_length=60)
-    reason: str | None = Field(None, description="Exact, `namespace:*`, `namespace.*`, or a core reason.")
-    tool: Annotated[
-        list[str],
-        BeforeValidator(lambda v: [v] if isinstance(v, str) else v),
-        WithJsonSchema({"anyOf": [{"type": "string"}, {"type": "array", "items": {"type": "string"}}]}),
-    ] = []
-    metadata: dict[str, str | bool | int | float] = {}
-    team: Name
-    answer_by: Literal["team", "anyone"] = "team"
-
-    @model_validator(mode="after")
-    def _one_kind(self) -> Self:
-        if (self.reason is None) == (not self.tool and not self.metadata):
-            raise ValueError("a route matches either by reason, or by tool and metadata")
-        if self.reason is not None and self.reason.startswith(f"{RESERVED_NAMESPACE}:"):
-            raise ValueError(f"the namespace {RESERVED_NAMESPACE} is reserved")
-        if self.reason is not None and "*" in self.reason.removesuffix("*"):
-            raise ValueError("a * stands only at the end of a reason")
-        if self.reason is not None and self.reason.endswith("*") and self.reason[-2:-1] not in (":", "."):
-            raise ValueError("a namespace ends with a separator: `payments:*` or `payments.*`")
-        return self
-
-    def route(self) -> Route:
-        default = self.reason or ",".join(self.tool) or ",".join(self.metadata)
-        return Route(
-            name=self.name or default,
-            team=self.team,
-            answer_by=self.answer_by,
-            reason=self.reason,
-            tools=frozenset(self.tool),
-            metadata=self.metadata,
-        )
-
-
-class LimitsConfig(_Model):
+class LimitsConfig(Model):
     """The limits of what one record may hold and what is kept of a thread."""
 
-    input: ByteSize | None = None
-    event: ByteSize | None = None
+    input: RecordSize | None = None
+    event: RecordSize | None = None
     interrupts: int | None = Field(None, ge=1, le=1024)
-    descriptors: ByteSize | None = None
-    payload: ByteSize | None = None
-    entries: ByteSize | None = None
-    tool_args: ByteSize | None = None
+    descriptors: RecordSize | None = None
+    payload: RecordSize | None = None
+    entries: RecordSize | None = None
+    tool_args: RecordSize | None = None
     remembered: int | None = Field(None, ge=1, le=256)
     memory: DurationMs | None = None
     open_pauses: int | None = Field(None, ge=1)
-    open_bytes: ByteSize | None = None
+    open_bytes: KeptSize | None = None
 
     def limits(self) -> Limits:
         given = {name: value for name, value in self.model_dump().items() if value is not None}
@@ -134,7 +99,7 @@ class LimitsConfig(_Model):
         return Limits(**{name: int(value) for name, value in given.items()})
 
 
-class Config(_Model):
+class Config(Model):
     """The configuration file: agents, teams, routes, and how strict the gate is."""
 
     agents: dict[Name, AgentConfig] = Field(
@@ -143,28 +108,48 @@ class Config(_Model):
     default_agent: Name | None = Field(
         None, description="For inputs that name none; `default`, if there is one."
     )
-    teams: dict[Name, TeamConfig] = {}
+    teams: dict[Name, TeamConfig] = Field({})
     default_team: Name | None = Field(None, description="For what no route matches; else `unrouted`.")
-    routes: list[RouteConfig] = []
+    routes: list[RouteConfig] = Field([])
     trust_principal: list[str] = Field([], description="Topics whose writers authenticate people.")
-    start_lease: DurationMs = 15 * 60_000
-    run_lease: DurationMs = 15 * 60_000
+    installation: str = Field(
+        "holdshort", pattern=r"\S", max_length=128, description="Its name in signed decisions (`aud`)."
+    )
+    deadline_margin: DurationMs = Field(60_000, description="Answers must be there so long before expiry.")
+    claim_lease: Lease = Field(10 * 60_000, description="How long a claim holds.")
+    max_attempts: int = Field(
+        5,
+        ge=1,
+        le=100,
+        description="Runs that get an answer and do not settle the pause; then it is given up.",
+    )
+    start_lease: Lease = 15 * 60_000
+    run_lease: Lease = 15 * 60_000
     cold_resume: Literal["refuse", "forward"] = "refuse"
     outside_runs: Literal["pass", "refuse"] = "pass"
     unusable_schema: Literal["cancel_only", "accept"] = "cancel_only"
     unaddressed_reuse: Literal["accept", "refuse"] = "accept"
     limits: LimitsConfig = LimitsConfig.model_construct()
 
+    @field_validator("agents")
+    @classmethod
+    def _somebody_is_there(cls, agents: dict[Name, AgentConfig]) -> dict[Name, AgentConfig]:
+        if not agents:
+            raise ValueError("must name one agent at least; left out, there is one that is called default")
+        return agents
+
     @model_validator(mode="after")
     def _names_are_known(self) -> Self:
         known = {*self.teams, *RESERVED_TEAMS}
-        for team in [route.team for route in self.routes] + [self.default_team or "client"]:
+        for team in [team for route in self.routes for team in route.teams] + [self.default_team or "client"]:
             if team not in known:
                 raise ValueError(f"team {team!r} is routed to but not listed under teams")
         if reserved := set(self.teams) & set(RESERVED_TEAMS):
             raise ValueError(f"team names reserved for what they say: {', '.join(sorted(reserved))}")
         if self.default_agent is not None and self.default_agent not in self.agents:
             raise ValueError(f"default_agent {self.default_agent!r} is not listed under agents")
+        if found := list(mistakes(self.routes, self.teams, self.trust_principal)):
+            raise ValueError("; ".join(dict.fromkeys(found)))
         return self
 
     def rules(self, partitions: int) -> Rules:
@@ -174,6 +159,11 @@ class Config(_Model):
             agents={name: AgentRules(**agent.model_dump()) for name, agent in self.agents.items()},
             default_agent=default,
             routes=routes,
+            teams={name: team.rules() for name, team in self.teams.items()},
+            installation=self.installation,
+            deadline_margin_ms=self.deadline_margin,
+            claim_lease_ms=self.claim_lease,
+            max_attempts=self.max_attempts,
             partitions=partitions,
             trust_principal=frozenset(self.trust_principal),
             start_lease_ms=self.start_lease,
@@ -195,25 +185,76 @@ def config_schema() -> dict[str, Any]:
 
 
 class KafkaSettings(BaseSettings):
-    """How to reach the cluster (`KAFKA_*`)."""
+    """How to reach the cluster (`KAFKA_*`). Secrets are best kept in files, which are read at every start."""
 
-    model_config = SettingsConfigDict(env_prefix="KAFKA_", frozen=True)
+    model_config = SettingsConfigDict(env_prefix="KAFKA_", frozen=True, hide_input_in_errors=True)
 
     bootstrap_servers: str = "127.0.0.1:9092"
     security_protocol: Literal["PLAINTEXT", "SSL", "SASL_PLAINTEXT", "SASL_SSL"] = "PLAINTEXT"
-    sasl_mechanism: Literal["PLAIN", "SCRAM-SHA-256", "SCRAM-SHA-512"] | None = None
+    sasl_mechanism: Literal["PLAIN", "SCRAM-SHA-256", "SCRAM-SHA-512", "OAUTHBEARER"] = "SCRAM-SHA-512"
     sasl_username: str | None = None
     sasl_password: SecretStr | None = None
     sasl_password_file: Path | None = None
-    ssl_ca_file: Path | None = None
-    ssl_cert_file: Path | None = None
-    ssl_key_file: Path | None = None
+    sasl_oauth_token_file: Path | None = Field(
+        None, description="The bearer token; read again for every new connection."
+    )
+    ssl_ca_file: Path | None = Field(None, description="PEM; without it, the system's authorities.")
+    ssl_cert_file: Path | None = Field(None, description="PEM: our certificate and its chain.")
+    ssl_key_file: Path | None = Field(
+        None, description="PEM; without it, the key is in the certificate's file."
+    )
+    ssl_key_password: SecretStr | None = None
+    ssl_key_password_file: Path | None = None
+
+    @field_validator("bootstrap_servers")
+    @classmethod
+    def _names_a_server(cls, servers: str) -> str:
+        if not all(server.strip() for server in servers.split(",")):
+            raise ValueError("is empty, or a name in it is: host:port of one broker or more, with commas")
+        return servers
+
+    @model_validator(mode="after")
+    def _says_who_we_are(self) -> Self:
+        if self.ssl_key_file is not None and self.ssl_cert_file is None:
+            raise ValueError("KAFKA_SSL_KEY_FILE is of no use without KAFKA_SSL_CERT_FILE")
+        if not self.security_protocol.startswith("SASL"):
+            return self
+        needed = f"{self.security_protocol} by {self.sasl_mechanism} needs"
+        if self.sasl_mechanism == "OAUTHBEARER":
+            if self.sasl_oauth_token_file is None:
+                raise ValueError(f"{needed} KAFKA_SASL_OAUTH_TOKEN_FILE")
+        elif not self.sasl_username or (self.sasl_password is None and self.sasl_password_file is None):
+            raise ValueError(
+                f"{needed} KAFKA_SASL_USERNAME, and KAFKA_SASL_PASSWORD_FILE or KAFKA_SASL_PASSWORD"
+            )
+        return self
 
     def password(self) -> str | None:
-        """The password, from its file if one is named (so that it can be rotated)."""
-        if self.sasl_password_file is not None:
-            return self.sasl_password_file.read_text().rstrip("\n")
-        return self.sasl_password.get_secret_value() if self.sasl_password else None
+        """The password, from its file if one is named: so it can be rotated. Raises MendSettingsError."""
+        return _secret(self.sasl_password, self.sasl_password_file, "KAFKA_SASL_PASSWORD_FILE")
+
+    def key_password(self) -> str | None:
+        """What the private key is encrypted with, likewise. Raises MendSettingsError."""
+        return _secret(self.ssl_key_password, self.ssl_key_password_file, "KAFKA_SSL_KEY_PASSWORD_FILE")
+
+
+def _secret(given: SecretStr | None, file: Path | None, variable: str) -> str | None:
+    if file is None:
+        return given.get_secret_value() if given else None
+    return read_secret(file, variable)
+
+
+def read_secret(file: Path, variable: str) -> str:
+    """The text of a file without the line end behind it. Raises MendSettingsError, naming `variable`."""
+    try:
+        secret = file.read_text("utf-8").rstrip("\r\n")
+    except OSError as error:
+        raise MendSettingsError(f"{variable}: {file}: {error.strerror}") from error
+    except UnicodeDecodeError:
+        raise MendSettingsError(f"{variable}: {file} is not text") from None
+    if not secret:
+        raise MendSettingsError(f"{variable}: {file} is empty")
+    return secret
 
 
 class Settings(BaseSettings):
@@ -239,25 +280,39 @@ class Settings(BaseSettings):
     @model_validator(mode="after")
     def _lanes_share_partitions(self) -> Self:
         if self.lanes > self.partitions:
-            raise ValueError("there cannot be more lanes than partitions")
+            raise ValueError(
+                "there cannot be more lanes than partitions (HOLDSHORT_LANES, HOLDSHORT_PARTITIONS)"
+            )
         return self
 
 
 def load_settings(given: Mapping[str, str] | None = None) -> tuple[KafkaSettings, Settings, Config]:
     """Everything a service is told; `given` stands before the environment. Raises MendSettingsError."""
     given = given or {}
-    known = {f"HOLDSHORT_{name}".upper() for name in Settings.model_fields} | {"HOLDSHORT_TEST_PROFILE"}
-    ours = (name for name in {*os.environ, *given} if name.startswith("HOLDSHORT_"))
-    if unknown := sorted(name for name in ours if name not in known):
-        raise MendSettingsError("\n".join(f"{name}: there is no such setting" for name in unknown))
+    tell_what_is_unread({*os.environ, *given})
+    if found := list(unknown({*os.environ, *given}, _known() | {"HOLDSHORT_TEST_PROFILE"})):
+        raise MendSettingsError("\n".join(found))
     try:
         kafka = KafkaSettings(**_fields(KafkaSettings, "KAFKA_", given))
         settings = Settings(**_fields(Settings, "HOLDSHORT_", given))
     except ValidationError as error:
-        raise MendSettingsError(
-            _explained(error, {"KafkaSettings": "KAFKA_", "Settings": "HOLDSHORT_"})
-        ) from error
+        raise MendSettingsError(explained(error)) from error
     return kafka, settings, load_config(settings.config)
+
+
+def _known() -> set[str]:
+    return variables({"KAFKA_": KafkaSettings.model_fields, "HOLDSHORT_": Settings.model_fields})
+
+
+_told: Final[set[str]] = set()
+
+
+def tell_what_is_unread(environment: Collection[str]) -> None:
+    """Say on stderr, once a process, which variables look like ours and would silently do nothing."""
+    for sentence in unread(environment, _known()):
+        if sentence not in _told:
+            _told.add(sentence)
+            sys.stderr.write(f"holdshort: {sentence}\n")
 
 
 def _fields(model: type[BaseSettings], prefix: str, given: Mapping[str, str]) -> dict[str, Any]:
@@ -270,11 +325,13 @@ def load_config(path: Path | None) -> Config:
     if path is None:
         return Config()
     try:
-        raw = yaml.safe_load(path.read_text())
+        raw = parsed(path.read_text("utf-8"), str(path))
     except OSError as error:
         raise MendSettingsError(f"{path}: {error.strerror}") from error
-    except yaml.YAMLError as error:
-        raise MendSettingsError(f"{path}: not YAML: {error}") from error
+    except UnicodeDecodeError as error:
+        raise MendSettingsError(f"{path}: not UTF-8 at byte {error.start}; save it as UTF-8") from None
+    except ValueError as error:
+        raise MendSettingsError(str(error)) from error
     if not isinstance(raw, Mapping):
         raise MendSettingsError(f"{path}: must be a mapping with agents, teams and routes")
     return validated(Config, raw, str(path))
@@ -285,15 +342,4 @@ def validated(model: type[M], raw: Any, where: str) -> M:
     try:
         return model.model_validate(raw)
     except ValidationError as error:
-        raise MendSettingsError(_explained(error, {}, f"{where}: ")) from error
-
-
-def _explained(error: ValidationError, prefixes: Mapping[str, str], where: str = "") -> str:
-    """One line a mistake: where it is and what to write; never the value, which may be a secret."""
-    prefix = prefixes.get(error.title, "")
-    lines = []
-    for one in error.errors(include_input=False, include_url=False):
-        place = ".".join(str(part) for part in one["loc"])
-        name = prefix + place.upper() if prefix else place
-        lines.append(f"{where}{name or 'settings'}: {one['msg'].removeprefix('Value error, ')}")
-    return "\n".join(lines)
+        raise MendSettingsError(explained(error, f"{where}: ")) from error

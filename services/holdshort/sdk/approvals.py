@@ -50,7 +50,8 @@ class Approval(_Model):
     """One open question for one team (approval.v1).
 
     `interrupt` is the agent's descriptor as it wrote it, `attempted` says that the tool has had a result
-    already, `previous` is the answer of the attempt before, whose use is not known.
+    already, `previous` is the answer of the attempt before, whose use is not known, `problem` the code for
+    which it was refused. `claim` says who holds it, until when (ms since the epoch).
     """
 
     v: Literal[1] = 1
@@ -68,11 +69,16 @@ class Approval(_Model):
     attempted: bool = False
     opened_at: Moment
     deadline: Moment | None = None
+    reminded: bool = False
+    moved_from: str | None = None
     priority: int = 0
     batch: dict[str, int] = {}
     quorum: dict[str, int] = {}
+    requester_may_decide: bool = True
+    signature: Literal["optional", "required"] = "optional"
     claim: dict[str, Any] | None = None
     previous: dict[str, Any] | None = None
+    problem: str | None = None
     digest: str
 
     @property
@@ -94,6 +100,11 @@ class Approval(_Model):
         """The JSON Schema that a payload must fit."""
         schema = self.interrupt.get("responseSchema")
         return schema if isinstance(schema, dict) else None
+
+    def held_by(self, now: datetime) -> str | None:
+        """Who has claimed it and still holds it."""
+        claim = self.claim
+        return None if claim is None or now.timestamp() * 1000 >= claim["until"] else str(claim["by"])
 
     @property
     def args(self) -> dict[str, Any]:
@@ -118,11 +129,14 @@ ABSENT: Final = _Absent()
 
 
 class Decision(BaseModel):
-    """What a team answers to one approval; made by `approve`, `deny`, `answer` and `cancel`."""
+    """What a team does about one approval; made by `approve`, `deny`, `answer`, `cancel`, `confirm`, and by
+    `claim` and `release`.
+    """
 
     model_config = ConfigDict(frozen=True, arbitrary_types_allowed=True)
 
-    status: Literal["resolved", "cancelled"]
+    action: Literal["decide", "confirm", "claim", "release"] = "decide"
+    status: Literal["resolved", "cancelled"] = "resolved"
     payload: Any = ABSENT
     by: str | None = None
     comment: str | None = None
@@ -159,48 +173,75 @@ def cancel(*, by: str | None = None, comment: str | None = None) -> Decision:
     return Decision(status="cancelled", by=by, comment=comment)
 
 
+def confirm(*, by: str | None = None, comment: str | None = None) -> Decision:
+    """The answer of the attempt before once more, as it stands in `previous`."""
+    return Decision(action="confirm", by=by, comment=comment)
+
+
+def claim(*, by: str) -> Decision:
+    """Hold the question for this person for a while: nobody else of the team decides it meanwhile."""
+    return Decision(action="claim", by=by)
+
+
+def release(*, by: str) -> Decision:
+    """Give a claim back."""
+    return Decision(action="release", by=by)
+
+
 def decision_record(approval: Approval, decision: Decision, now: datetime) -> dict[str, Any]:
     """The decision.v1 that answers the approval, as it was seen and no other.
 
     The same answer to the same approval has the same `decisionId`, so that one that is sent again, after a
     crash or a rebalance, counts once.
     """
-    entry: dict[str, Any] = {"interruptId": approval.interrupt_id, "status": decision.status}
-    if decision.payload is not ABSENT:
-        entry["payload"] = decision.payload
+    entry: dict[str, Any] = {"interruptId": approval.interrupt_id}
+    moment = now.astimezone(UTC).isoformat(timespec="milliseconds")
+    if decision.action == "decide":
+        entry["status"] = decision.status
+        if decision.payload is not ABSENT:
+            entry["payload"] = decision.payload
+        named: Any = entry
+    elif decision.action == "confirm":
+        named = [decision.action, entry]
+    else:  # claims come and go: each is a decision of its own
+        named = [decision.action, entry, decision.by, moment]
     return {
         "v": 1,
-        "decisionId": decision_id(approval, entry),
+        "decisionId": decision_id(approval, named),
         "threadId": approval.thread_id,
         "generation": approval.generation,
-        "action": "decide",
+        "action": decision.action,
         "resume": [entry],
         "decidedBy": usable(decision.by),
-        "decidedAt": now.astimezone(UTC).isoformat(timespec="milliseconds"),
+        "decidedAt": moment,
         "comment": usable(decision.comment),
         "seen": {approval.interrupt_id: approval.digest},
     }
 
 
-def decision_id(approval: Approval, entry: Mapping[str, Any]) -> str:
-    """22 characters that depend on the approval, its attempt, what it showed and the answer."""
-    form = canonical([approval.approval_id, approval.attempt, approval.digest, entry])
+def decision_id(approval: Approval, said: Any) -> str:
+    """22 characters that depend on the approval, its attempt, what it showed and what is said of it."""
+    form = canonical([approval.approval_id, approval.attempt, approval.digest, said])
     if form is None:
         raise ValueError("a payload is JSON, with integers that fit 53 bits")
     return urlsafe_b64encode(bytes.fromhex(sha256(form))).decode()[:22]
 
 
 class Entry(_Model):
-    """What was said of one interrupt of a decision; `code` says why it was refused."""
+    """What was said of one interrupt of a decision; `code` says why it was refused.
+
+    `decided` is the answer that stood already: status, payload, decidedBy, decidedAt.
+    """
 
     interrupt_id: str
     verdict: Literal["accepted", "refused", "duplicate"]
     code: str | None = None
     problems: list[dict[str, Any]] = []
+    decided: dict[str, Any] | None = None
 
 
 class Receipt(_Model):
-    """The router's answer to a decision (receipt.v1)."""
+    """The router's answer to a decision (receipt.v1); a later one says what does not count after all."""
 
     decision_id: str
     thread_id: str

@@ -37,11 +37,15 @@ from holdshort.sdk.approvals import (
     answer,
     approve,
     cancel,
+    claim,
+    confirm,
     decision_record,
     deny,
+    release,
 )
 from holdshort.sdk.desk import Desk, Patience
 from holdshort.sdk.program import main, wiring
+from holdshort.sdk.signing import Signer
 from holdshort.settings import NAME, KafkaSettings, RouteConfig
 from holdshort.stream.records import Record
 from holdshort.telemetry.logs import Event, logger
@@ -61,7 +65,10 @@ __all__ = (
     "answer",
     "approve",
     "cancel",
+    "claim",
+    "confirm",
     "deny",
+    "release",
 )
 
 Handler = Callable[[Approval], Decision | Awaitable[Decision | None] | None]
@@ -82,6 +89,7 @@ class Approver:
     concurrency   questions considered at once in this process
     grace         seconds that those may go on after SIGTERM
     patience      how often a function that raises is asked again, and when
+    signer        signs every answer, as the person whose key it has
     """
 
     team: str
@@ -90,6 +98,7 @@ class Approver:
     concurrency: int = 10
     grace: float = 10.0
     patience: Patience = field(default_factory=Patience)
+    signer: Signer | None = None
     kafka: KafkaSettings | None = None
     prefix: str | None = None
     _table: RouteTable = field(default_factory=RouteTable, init=False, repr=False)
@@ -137,7 +146,7 @@ class Approver:
             return None
         decision: Any = await _called(handler, approval)
         if decision is not None and not isinstance(decision, Decision):
-            raise TypeError("a function returns approve(), deny(), answer(), cancel() or None")
+            raise TypeError("a function returns what approve(), deny() and the like make, or None")
         return decision
 
     def _handler(self, approval: Approval) -> Handler | None:
@@ -183,7 +192,7 @@ class Approver:
         broker.include_router(self.router)
         log = logger().bind(team=self.team)
         try:
-            await wire.start(broker, self._wire.topics)
+            await wire.start(broker, kafka, self._wire.topics)
             log.info(Event.SERVICE_STARTS)
             await self._stopping.wait()
             self._wire.stop_taking()
@@ -208,9 +217,17 @@ class Approver:
         except UnreadableArgumentsError as error:  # to ask again would not make them readable
             self._failed(record, error, None)
             return
-        if decision is not None:
-            value = orjson.dumps(decision_record(approval, decision, datetime.now(UTC)))
-            await self._wire.publish(approval.thread_id, record.partition, value)
+        now = datetime.now(UTC)
+        if decision is None or _holds_already(approval, decision, now):
+            return
+        value = orjson.dumps(self.record(approval, decision, now))
+        await self._wire.publish(approval.thread_id, record.partition, value)
+
+    def record(self, approval: Approval, decision: Decision, now: datetime) -> dict[str, Any]:
+        """The decision.v1 that is published, signed if there is a signer."""
+        record = decision_record(approval, decision, now)
+        answers = decision.action in ("decide", "confirm")
+        return self.signer.signed(record, approval) if self.signer is not None and answers else record
 
     async def _told(self, record: Record) -> None:
         try:
@@ -235,6 +252,11 @@ class Approver:
             again_in_s=pause,
             traceback="".join(traceback.format_tb(error.__traceback__)),
         )
+
+
+def _holds_already(approval: Approval, decision: Decision, now: datetime) -> bool:
+    """A claim changes the approval, which is asked about again: to claim anew each time would never end."""
+    return decision.action == "claim" and decision.by is not None and approval.held_by(now) == decision.by
 
 
 async def _called(function: Callable[[Any], Any], argument: Any) -> Any:

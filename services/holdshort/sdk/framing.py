@@ -11,12 +11,12 @@ from typing import Any, Final
 
 import orjson
 
-from holdshort.contract.messages import PROTOCOL_VERSION, usable
+from holdshort.contract.messages import HEARTBEAT as HEARTBEAT_NAME
+from holdshort.contract.messages import LEGACY_INTERRUPT, PROTOCOL_VERSION, usable
 from holdshort.sdk.codes import AGENT_FAILED, TRUNCATED
 from holdshort.sdk.transcript import Transcript
 
-HEARTBEAT: Final = orjson.dumps({"type": "CUSTOM", "name": "holdshort:heartbeat", "value": None})
-LEGACY_INTERRUPT: Final = "on_interrupt"
+HEARTBEAT: Final = orjson.dumps({"type": "CUSTOM", "name": HEARTBEAT_NAME, "value": None})
 LARGEST_SNAPSHOT: Final = 1024 * 1024 - 4096  # what the gate takes, less key and headers
 
 

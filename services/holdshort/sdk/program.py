@@ -2,6 +2,7 @@
 
 import asyncio
 import logging
+import os
 import signal
 import sys
 from collections.abc import Callable, Coroutine
@@ -10,19 +11,24 @@ from typing import Any
 import structlog
 from pydantic import ValidationError
 
-from holdshort.settings import KafkaSettings, MendSettingsError, Settings
+from holdshort.settings import (
+    KafkaSettings,
+    MendSettingsError,
+    Settings,
+    explained,
+    tell_what_is_unread,
+)
 from holdshort.stream.errors import Fatal
 from holdshort.telemetry.logs import Event, logger, set_up
 
 
 def wiring(kafka: KafkaSettings | None, prefix: str | None) -> tuple[KafkaSettings, str]:
     """The cluster and the prefix: as given, else of the environment. Raises MendSettingsError."""
+    tell_what_is_unread(os.environ)
     try:
         return kafka or KafkaSettings(), Settings().prefix if prefix is None else prefix
     except ValidationError as error:
-        wrong = error.errors(include_input=False, include_url=False)
-        told = (f"{'.'.join(str(part) for part in one['loc'])}: {one['msg']}" for one in wrong)
-        raise MendSettingsError("\n".join(told)) from error
+        raise MendSettingsError(explained(error)) from error
 
 
 def main(serve: Callable[[], Coroutine[Any, Any, None]], stop: Callable[[], None]) -> None:

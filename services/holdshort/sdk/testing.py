@@ -19,8 +19,9 @@ from typing import Any, NamedTuple
 import orjson
 
 from holdshort.contract.canon import digest_of
+from holdshort.contract.statement import shown_digest
 from holdshort.sdk.agent import AgentWorker
-from holdshort.sdk.approvals import ABSENT, Approval, Decision, decision_record
+from holdshort.sdk.approvals import ABSENT, Approval, Decision
 from holdshort.sdk.approver import Approver
 from holdshort.sdk.conduct import Function, Habits, Voice, conduct
 from holdshort.sdk.runs import Run
@@ -132,7 +133,7 @@ async def decide(app: Approver, approval: Approval | Mapping[str, Json]) -> dict
     """The decision.v1 that the app would publish for this question; None if it leaves it to others."""
     asked = approval if isinstance(approval, Approval) else Approval.model_validate(approval)
     decision = await app.decide(asked)
-    return None if decision is None else decision_record(asked, decision, datetime.now(UTC))
+    return None if decision is None else app.record(asked, decision, datetime.now(UTC))
 
 
 # -- what is asked ------------------------------------------------------------------------------------------
@@ -191,7 +192,7 @@ def an_approval(
         "quorum": {"need": 1, "have": 0},
         "claim": None,
         "previous": None,
-        "digest": digest_of({"descriptor": descriptor, "tool": call}),
+        "digest": shown_digest(descriptor, call),
     }
     return Approval.model_validate(asked | members)
 

@@ -13,13 +13,14 @@ from typing import Any, Final, Protocol, TypeVar
 from faststream import AckPolicy
 from faststream.kafka import KafkaBroker, KafkaPublishCommand
 from faststream.response.publish_type import PublishType
-from faststream.security import BaseSecurity, SASLPlaintext, SASLScram256, SASLScram512
+from faststream.security import BaseSecurity, SASLOAuthBearer, SASLPlaintext, SASLScram256, SASLScram512
 
 from holdshort.sdk.ledger import Ledger
 from holdshort.sdk.runs import Run
 from holdshort.settings import KafkaSettings
-from holdshort.stream.connection import connection_of
+from holdshort.stream.connection import connection_of, warn_if_overheard
 from holdshort.stream.errors import Fatal
+from holdshort.stream.reach import reach
 from holdshort.stream.records import Record
 
 ASK_DEADLINE_S: Final = 30.0
@@ -41,11 +42,13 @@ _log.setLevel(logging.ERROR)  # it warns of what is meant: that no topics are ma
 
 def broker_of(kafka: KafkaSettings, client_id: str, *, request_timeout_ms: int = 40_000) -> KafkaBroker:
     """A FastStream broker: idempotent, acknowledged by all replicas, making no topics, adding no types."""
+    known = connection_of(kafka, client_id).for_aiokafka()
     return KafkaBroker(
-        kafka.bootstrap_servers,
+        [server.strip() for server in kafka.bootstrap_servers.split(",")],  # FastStream does not split
         client_id=client_id,
         request_timeout_ms=request_timeout_ms,
         security=_security(kafka),
+        sasl_oauth_token_provider=known.get("sasl_oauth_token_provider"),
         enable_idempotence=True,
         acks="all",
         max_batch_size=BATCH_BYTES,
@@ -59,15 +62,19 @@ def broker_of(kafka: KafkaSettings, client_id: str, *, request_timeout_ms: int =
 def _security(kafka: KafkaSettings) -> BaseSecurity | None:
     protocol = kafka.security_protocol
     context = connection_of(kafka, "").for_aiokafka().get("ssl_context")
-    if "SASL" in protocol:
-        kind = _SASL[kafka.sasl_mechanism or "SCRAM-SHA-512"]
-        secret = kafka.password() or ""
-        return kind(kafka.sasl_username or "", secret, ssl_context=context, use_ssl="SSL" in protocol)
-    return BaseSecurity(ssl_context=context, use_ssl=True) if protocol == "SSL" else None
+    if "SASL" not in protocol:
+        return BaseSecurity(ssl_context=context, use_ssl=True) if protocol == "SSL" else None
+    if kafka.sasl_mechanism == "OAUTHBEARER":
+        return SASLOAuthBearer(ssl_context=context, use_ssl="SSL" in protocol)
+    kind, secret = _SASL[kafka.sasl_mechanism], kafka.password() or ""
+    return kind(kafka.sasl_username or "", secret, ssl_context=context, use_ssl="SSL" in protocol)
 
 
-async def start(broker: KafkaBroker, topics: Collection[str]) -> None:
+async def start(broker: KafkaBroker, kafka: KafkaSettings, topics: Collection[str]) -> None:
     """Connect, look whether the topics are there, all with as many partitions, and start. Raises Fatal."""
+    connection = connection_of(kafka, "holdshort-sdk")
+    warn_if_overheard(connection)
+    await reach(connection)
     try:
         await broker.connect()
         await _check(broker, topics)
@@ -112,6 +119,7 @@ class AgentWire:
     def __init__(
         self, kafka: KafkaSettings, prefix: str, agent: str, worker: str, session_timeout: float
     ) -> None:
+        self._kafka = kafka
         self._group = f"{prefix}agent-{agent}"
         self._client = f"holdshort-agent-{agent}-"
         self._runs = f"{prefix}runs.{agent}"
@@ -139,7 +147,7 @@ class AgentWire:
     async def start(self, rebalanced: Rebalanced) -> None:
         """Join the group. Raises Fatal."""
         self._rebalanced = rebalanced
-        await start(self._broker, [self._runs, self._events])
+        await start(self._broker, self._kafka, [self._runs, self._events])
 
     async def stop(self) -> None:
         """Leave the group and close. Never raises."""

@@ -11,20 +11,32 @@ from dataclasses import dataclass
 from typing import Any, Literal
 
 from confluent_kafka import KafkaError, KafkaException, TopicCollection
+from confluent_kafka import TopicPartition as KafkaPartition
 from confluent_kafka.admin import (
     AdminClient,
     AlterConfigOpType,
     ConfigEntry,
     ConfigResource,
     NewTopic,
+    OffsetSpec,
     ResourceType,
 )
 
 from holdshort.stream.connection import Connection
 from holdshort.stream.errors import Fatal, Retry
+from holdshort.stream.reach import reach
+from holdshort.stream.records import TopicPartition
 from holdshort.stream.topics import Topic
 
 TIMEOUT_S = 10.0
+_NOBODY_THERE = (
+    KafkaError._TIMED_OUT,
+    KafkaError._TRANSPORT,
+    KafkaError._RESOLVE,
+    KafkaError._ALL_BROKERS_DOWN,
+)
+NO_TOPIC = "UNKNOWN_TOPIC_OR_PART"
+NO_RIGHT = "TOPIC_AUTHORIZATION_FAILED"
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,6 +46,18 @@ class Described:
     id: str
     partitions: int
     config: Mapping[str, str]
+
+
+@dataclass(frozen=True, slots=True)
+class Seen:
+    """One topic as this principal may see it; `trouble` is Kafka's name for why not, if it may not.
+
+    `operations` are those that Kafka would let it do, as in the table of rights (`Read`, `Write`, ...).
+    """
+
+    partitions: int = 0
+    operations: frozenset[str] = frozenset()
+    trouble: str | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,10 +75,15 @@ class Admin:
     """The administrator's side of one cluster and prefix; every name in and out is without the prefix."""
 
     def __init__(self, connection: Connection, prefix: str) -> None:
+        """Raises Fatal for a connection that confluent-kafka cannot even try."""
         self._prefix = prefix
+        self._connection = connection
         self._trouble = ""
         quiet: dict[str, Any] = {"socket.timeout.ms": 10_000, "log_level": 0, "error_cb": self._note}
-        self._client = AdminClient({**connection.for_librdkafka(), **quiet})
+        try:
+            self._client = AdminClient({**connection.for_librdkafka(), **quiet})
+        except KafkaException as error:
+            raise Fatal(f"Kafka cannot be used: {error.args[0].str()}") from error
 
     def _note(self, error: KafkaError) -> None:
         """What the client met last says more than the time-out that it leads to."""
@@ -63,7 +92,12 @@ class Admin:
 
     def _said(self, error: KafkaException) -> str:
         self._client.poll(0)
-        return f"{error.args[0].str()}{': ' if self._trouble else ''}{self._trouble}"
+        said = f"{error.args[0].str()}{': ' if self._trouble else ''}{self._trouble}"
+        if error.args[0].code() in _NOBODY_THERE:
+            return f"Kafka does not answer at {self._connection.bootstrap_servers} ({said})"
+        if error.args[0].code() == KafkaError.INVALID_REPLICATION_FACTOR:
+            return f"{said} (HOLDSHORT_REPLICATION and HOLDSHORT_MIN_ISR; 1 and 1 for a single broker)"
+        return said
 
     async def topic_ids(self, topics: Collection[str]) -> dict[str, str]:
         """The ids of those topics that are there. Raises Retry."""
@@ -75,6 +109,7 @@ class Admin:
 
     async def describe(self, topics: Collection[str]) -> dict[str, Described]:
         """Those topics that are there, with their configuration. Raises Fatal."""
+        await reach(self._connection)
         try:
             found = await self._describe(topics)
             configs = await self._configs(found)
@@ -84,6 +119,41 @@ class Admin:
             name: Described(str(one.topic_id), len(one.partitions), configs[name])
             for name, one in found.items()
         }
+
+    async def look(self, topics: Collection[str]) -> dict[str, Seen]:
+        """Each of these topics, absent and forbidden ones too. Raises Fatal."""
+        await reach(self._connection)
+        names = {self._prefix + topic: topic for topic in topics}
+        futures = self._client.describe_topics(
+            TopicCollection(list(names)), include_authorized_operations=True, request_timeout=TIMEOUT_S
+        )
+        return {names[name]: await self._seen(future) for name, future in futures.items()}
+
+    async def _seen(self, future: "Future[Any]") -> Seen:
+        try:
+            found = await _result(future)
+        except KafkaException as error:
+            trouble = str(error.args[0].name())
+            if trouble not in (NO_TOPIC, NO_RIGHT):
+                raise Fatal(f"topics could not be looked at: {self._said(error)}") from error
+            return Seen(trouble=trouble)
+        operations = found.authorized_operations or ()
+        words = ("".join(word.capitalize() for word in one.name.split("_")) for one in operations)
+        return Seen(len(found.partitions), frozenset(words))
+
+    async def newest(self, where: Collection[TopicPartition]) -> dict[TopicPartition, int]:
+        """The latest timestamp (ms) in each of these partitions that holds a record. Raises Fatal."""
+        names = {KafkaPartition(self._prefix + one.topic, one.partition): one for one in where}
+        spec: OffsetSpec = OffsetSpec.max_timestamp()  # type: ignore[no-untyped-call]  # says so nowhere
+        wanted = dict.fromkeys(names, spec)
+        try:
+            found = {
+                names[one]: await _result(future)
+                for one, future in self._client.list_offsets(wanted, request_timeout=TIMEOUT_S).items()
+            }
+        except KafkaException as error:
+            raise Fatal(f"timestamps could not be asked for: {self._said(error)}") from error
+        return {one: result.timestamp for one, result in found.items() if result.timestamp > 0}
 
     async def _describe(self, topics: Collection[str]) -> dict[str, Any]:
         if not topics:
@@ -95,7 +165,7 @@ class Admin:
             try:
                 found[names[name]] = await _result(future)
             except KafkaException as error:
-                if error.args[0].name() != "UNKNOWN_TOPIC_OR_PART":
+                if error.args[0].name() != NO_TOPIC:
                     raise
         return found
 

@@ -7,6 +7,13 @@ from typing import Annotated
 import typer
 
 
+def _check_extra() -> None:
+    """Raises InstallExtraError: one sentence instead of an agent that does not start."""
+    from holdshort.sdk import check_extra  # noqa: PLC0415 - not in every installation
+
+    check_extra("demo", {"pydantic_ai": "pydantic-ai-slim"})
+
+
 def demo(
     as_json: Annotated[bool, typer.Option("--json", help="One JSON object a step, and a summary.")] = False,
 ) -> None:
@@ -14,6 +21,7 @@ def demo(
     decide, the gatekeeper is killed in between, and the run resumes exactly once. Exit 1 if anything is not
     as said.
     """
+    _check_extra()
     from holdshort.cli.demo.story import tell  # noqa: PLC0415 - heavy
     from holdshort.telemetry.logs import set_up  # noqa: PLC0415 - heavy
 
@@ -23,10 +31,11 @@ def demo(
 
 def demo_agent() -> None:
     """Run the demo's agent behind the agent worker, on the Kafka of KAFKA_BOOTSTRAP_SERVERS."""
+    _check_extra()
     from holdshort.cli.demo.agent import worker  # noqa: PLC0415 - heavy
     from holdshort.telemetry.logs import set_up  # noqa: PLC0415 - heavy
 
-    set_up()
+    set_up(service="demo-agent")
     worker().run()
 
 
@@ -35,5 +44,5 @@ def demo_team(name: Annotated[str, typer.Argument(help="The team: payments or db
     from holdshort.cli.demo.teams import approver  # noqa: PLC0415 - heavy
     from holdshort.telemetry.logs import set_up  # noqa: PLC0415 - heavy
 
-    set_up()
+    set_up(service=f"demo-team-{name}")
     approver(name).run()

@@ -11,13 +11,13 @@ from importlib.resources import as_file, files
 from typing import Any, Final
 
 import typer
-from faststream.kafka import KafkaBroker
 from rich.console import Console
 
 from holdshort.cli.demo.watch import NotAsSaidError, Sight, Watch
 from holdshort.cli.stack import Stack
 from holdshort.contract.pending import decode_pending
 from holdshort.sdk.approvals import Approval, Decision, answer, approve, decision_record, deny
+from holdshort.sdk.wire import broker_of
 from holdshort.stream.connection import connection_of
 from holdshort.stream.kafka import AioKafka
 
@@ -86,7 +86,7 @@ class Story:
         kafka_settings, settings, _ = stack.settings()
         kafka = AioKafka(connection_of(kafka_settings, "holdshort-demo"), settings.prefix)
         open_things.push_async_callback(kafka.close)
-        broker = KafkaBroker(kafka_settings.bootstrap_servers, logger=None)
+        broker = broker_of(kafka_settings, "holdshort-demo")
         await open_things.enter_async_context(broker)
         watch = Watch(kafka, broker, settings.prefix, settings.partitions)
         open_things.push_async_callback(watch.close)
@@ -112,6 +112,7 @@ class Story:
                 await step()
             ok = True
         except NotAsSaidError as error:
+            self.stack.failed = True  # its logs may say why
             console.print(f"[red]Not as said:[/red] {error}", style=None)
         summary = self.summary(ok=ok)
         if as_json:

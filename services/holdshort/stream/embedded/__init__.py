@@ -4,6 +4,7 @@ from holdshort.stream.embedded.broker import (
     BrokerSettings,
     EmbeddedKafka,
     UseAnotherDirectoryError,
+    as_super_user,
     free_ports,
     prefetch,
     transactions_work,
@@ -15,7 +16,9 @@ from holdshort.stream.embedded.jars import (
     Progress,
     jars_cached,
 )
+from holdshort.stream.embedded.leash import leashed
 from holdshort.stream.embedded.node import ReadLogError
+from holdshort.stream.embedded.properties import Security
 
 __all__ = [
     "BrokerSettings",
@@ -25,9 +28,12 @@ __all__ = [
     "InstallExtraError",
     "Progress",
     "ReadLogError",
+    "Security",
     "UseAnotherDirectoryError",
+    "as_super_user",
     "free_ports",
     "jars_cached",
+    "leashed",
     "prefetch",
     "transactions_work",
 ]

@@ -7,6 +7,7 @@ import socket
 import tempfile
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import partial
 from itertools import islice
 from pathlib import Path
 from types import TracebackType
@@ -21,6 +22,7 @@ from holdshort.stream.embedded.properties import (
     CONTROLLER_NODE,
     HOST,
     Cluster,
+    Security,
     server_properties,
 )
 
@@ -46,13 +48,17 @@ class UseAnotherDirectoryError(EmbeddedKafkaError):
 class BrokerSettings:
     """A cluster to start. With `data_dir` its topics are kept; without, all is removed at stop.
 
-    `properties` are lines of server.properties for every node and win over ours.
+    `properties` are lines of server.properties for every node and win over ours, `of_node` those of single
+    nodes, which win over all (a listener of one's own, for instance). With `security` clients
+    must say who they are, and may do what rules allow; without, everybody may do everything.
     """
 
     nodes: int = 1
     heap_mb: int = 512
     data_dir: Path | None = None
     properties: Mapping[str, str] = field(default_factory=dict)
+    of_node: Mapping[int, Mapping[str, str]] = field(default_factory=dict)
+    security: Security | None = None
     start_timeout_s: float = 60.0
 
     def __post_init__(self) -> None:
@@ -89,23 +95,29 @@ def _can_bind(port: int) -> bool:
     return True
 
 
-async def transactions_work(bootstrap_servers: str) -> None:
+async def transactions_work(bootstrap_servers: str, security: Security | None = None) -> None:
     """Return once as many brokers as given are registered and a transactional id can be initialised."""
+    settings = {"bootstrap.servers": bootstrap_servers, **(as_super_user(security) if security else {})}
     patience_s = 0.1
-    while not await asyncio.to_thread(_transaction_works, bootstrap_servers, patience_s):
+    while not await asyncio.to_thread(_transaction_works, settings, patience_s):
         await asyncio.sleep(_POLL_S)
         patience_s = min(patience_s * 1.5, 2.0)
 
 
-def _transaction_works(bootstrap_servers: str, patience_s: float) -> bool:
-    settings = {
-        "bootstrap.servers": bootstrap_servers,
-        "transactional.id": "holdshort-is-it-ready",
-        "log_level": 0,
+def as_super_user(security: Security) -> dict[str, str]:
+    """What a client of confluent-kafka is told beside `servers("SSL")` to be the super user."""
+    return {
+        "security.protocol": "SSL",
+        "ssl.ca.location": str(security.authority),
+        "ssl.certificate.location": str(security.certificate),
+        "ssl.key.location": str(security.certificate),
     }
+
+
+def _transaction_works(settings: Mapping[str, str], patience_s: float) -> bool:
     # New each time: a producer that found no coordinator yet looks again only after half a second.
-    producer = Producer(settings)
-    expected = len(bootstrap_servers.split(","))
+    producer = Producer({**settings, "transactional.id": "holdshort-is-it-ready", "log_level": 0})
+    expected = len(settings["bootstrap.servers"].split(","))
     try:
         if len(producer.list_topics(timeout=patience_s).brokers) < expected:
             return False
@@ -140,12 +152,12 @@ class EmbeddedKafka:
         settings: BrokerSettings | None = None,
         *,
         progress: Progress | None = None,
-        ready: Ready = transactions_work,
+        ready: Ready | None = None,
         ports: PortChoice = free_ports,
     ) -> None:
         self._settings = settings or BrokerSettings()
         self._progress = progress
-        self._ready = ready
+        self._ready = ready or partial(transactions_work, security=self._settings.security)
         self._choose_ports = ports
         self._nodes: dict[int, Node] = {}
         self._temporary: Path | None = None
@@ -167,6 +179,10 @@ class EmbeddedKafka:
     @property
     def bootstrap_servers(self) -> str:
         return self._started()[1].bootstrap_servers
+
+    def servers(self, protocol: str) -> str:
+        """The bootstrap servers of one protocol of a secured cluster: `SSL`, or one of `protocols`."""
+        return self._started()[1].servers(protocol)
 
     @property
     def pids(self) -> dict[int, int]:
@@ -255,10 +271,13 @@ class EmbeddedKafka:
 
     def _lay_out(self) -> Cluster:
         """Choose ports and write every node's files."""
-        cluster = Cluster.on_ports(tuple(self._choose_ports(len(self._nodes) + 1)))
+        security, extra = self._settings.security, self._settings.properties
+        protocols = (*security.protocols, "SSL") if security else ("PLAINTEXT",)
+        ports = self._choose_ports(len(self._nodes) * len(protocols) + 1)
+        cluster = Cluster.on_ports(tuple(ports), protocols)
         for node in self._nodes.values():
-            extra = self._settings.properties
-            node.write_files(server_properties(cluster, node.id, str(node.records), extra))
+            lines = {**extra, **self._settings.of_node.get(node.id, {})}
+            node.write_files(server_properties(cluster, node.id, str(node.records), lines, security))
         return cluster
 
     async def _format(self, java: Java) -> None:
@@ -274,7 +293,7 @@ class EmbeddedKafka:
 
     async def _until_ready(self, nodes: Sequence[Node], cluster: Cluster) -> None:
         """Wait until `nodes` can be used. Raises ReadLogError when one ends, or when time is up."""
-        ready = asyncio.create_task(self._answer([cluster.clients[node.id].address for node in nodes]))
+        ready = asyncio.create_task(self._answer([cluster.inner(node.id).address for node in nodes]))
         ends = {asyncio.create_task(node.ended()): node for node in nodes}
         limit = self._settings.start_timeout_s
         try:

@@ -17,22 +17,13 @@ from importlib.metadata import version
 from pathlib import Path
 
 from holdshort.stream.embedded.jars import InstallExtraError, JarCache
+from holdshort.stream.embedded.leash import leashed
 
 # Kafka is mostly idle here: the serial collector and the first compiler cost least to start and to keep.
 _FLAGS = ("-XX:+UseSerialGC", "-XX:TieredStopAtLevel=1", "-XX:+ExitOnOutOfMemoryError")
 
 # The settings of this machine's own Java programs: another heap or agent is not for this one.
 _NOT_INHERITED = ("CLASSPATH", "JAVA_TOOL_OPTIONS", "JDK_JAVA_OPTIONS", "_JAVA_OPTIONS")
-
-# Becomes the JVM, after asking Linux to kill it when its parent goes. A program, not a preexec_fn: that
-# would run Python between fork and exec, where a lock held by another thread is held for ever.
-_LEASH = """
-import ctypes, os, signal, sys
-PR_SET_PDEATHSIG = 1
-ctypes.CDLL(None).prctl(PR_SET_PDEATHSIG, signal.SIGKILL)
-if os.getppid() == int(sys.argv[1]):  # else it went before we asked
-    os.execvp(sys.argv[2], sys.argv[2:])
-"""
 
 
 def _executable() -> Path:
@@ -53,10 +44,10 @@ class Process:
         self._exited: Future[int] = Future()
         self._exited.set_running_or_notify_cancel()  # a cancelled waiter must not cancel it for others
         started: Future[subprocess.Popen[bytes]] = Future()
-        # The leash is held by the *thread* that starts the program, so that thread must live as long as it.
+        # A thread of its own, which lives as long as the program: it holds the leash.
         threading.Thread(
             target=self._run,
-            args=(_leashed(command), directory, log, environment, started),
+            args=(leashed(command), directory, log, environment, started),
             name=f"waits for {command[-1]}",
             daemon=True,
         ).start()
@@ -113,12 +104,6 @@ class Process:
         finally:
             self.kill()
         await self.wait()
-
-
-def _leashed(command: Sequence[str]) -> list[str]:
-    if sys.platform == "linux" and sys.executable:
-        return [sys.executable, "-I", "-S", "-c", _LEASH, str(os.getpid()), *command]
-    return list(command)
 
 
 @dataclass(frozen=True, slots=True)

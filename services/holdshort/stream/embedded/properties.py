@@ -2,6 +2,7 @@
 
 from collections.abc import Mapping
 from dataclasses import dataclass
+from pathlib import Path
 
 HOST = "127.0.0.1"
 CONTROLLER_NODE = 1
@@ -32,13 +33,29 @@ _TUNING: Mapping[str, str] = {
 }
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Security:
+    """Names and rights for clients: TLS, SCRAM and the authorizer. Both files are PEM.
+
+    `certificate` holds the key (PKCS#8) and the certificate of the nodes for HOST, signed by `authority`, who
+    also signs those of clients. `super_user` is its common name: whoever has it may do everything, others
+    only what rules allow. It is for the nodes and for setting up; there are no users before it makes some.
+    `protocols` are those of the listeners beside `SSL`, which asks for a certificate; clients use the first.
+    """
+
+    certificate: Path
+    authority: Path
+    super_user: str
+    protocols: tuple[str, ...] = ("SASL_SSL",)
+
+
 @dataclass(frozen=True, slots=True)
 class Listener:
-    """An address of a node. SASL or TLS would be another listener, with its settings as extra properties."""
+    """An address of a node."""
 
     name: str
     port: int
-    protocol: str = "PLAINTEXT"
+    protocol: str
 
     @property
     def address(self) -> str:
@@ -51,28 +68,56 @@ class Listener:
 
 @dataclass(frozen=True, slots=True)
 class Cluster:
-    """Who listens where: a client listener for each node from 1 up; node 1 is also the controller."""
+    """Who listens where: the listeners of each node from 1 up; node 1 is also the controller.
 
-    clients: Mapping[int, Listener]
+    Clients use the first, nodes the last among each other.
+    """
+
+    listeners: Mapping[int, tuple[Listener, ...]]
     controller: Listener
 
     @classmethod
-    def on_ports(cls, ports: tuple[int, ...]) -> "Cluster":
-        """A cluster of `len(ports) - 1` nodes; the last port is the controller's."""
-        clients = {node: Listener("PLAINTEXT", port) for node, port in enumerate(ports[:-1], 1)}
-        return cls(clients, Listener("CONTROLLER", ports[-1]))
+    def on_ports(cls, ports: tuple[int, ...], protocols: tuple[str, ...] = ("PLAINTEXT",)) -> "Cluster":
+        """Nodes with one listener for each protocol; the last port is the controller's."""
+        *others, last = ports
+        each = len(protocols)
+        starts = range(0, len(others), each)
+        listeners = {
+            node: tuple(
+                Listener(protocol, port, protocol)
+                for protocol, port in zip(protocols, others[start : start + each], strict=True)
+            )
+            for node, start in enumerate(starts, 1)
+        }
+        return cls(listeners, Listener("CONTROLLER", last, protocols[-1]))
 
     @property
     def bootstrap_servers(self) -> str:
-        return ",".join(listener.address for listener in self.clients.values())
+        return ",".join(first.address for first, *_ in self.listeners.values())
+
+    def servers(self, protocol: str) -> str:
+        """The bootstrap servers of one protocol."""
+        known = (one for listeners in self.listeners.values() for one in listeners)
+        return ",".join(one.address for one in known if one.protocol == protocol)
+
+    def inner(self, node: int) -> Listener:
+        """Where other nodes talk to this one."""
+        return self.listeners[node][-1]
 
 
-def server_properties(cluster: Cluster, node: int, log_dir: str, extra: Mapping[str, str]) -> dict[str, str]:
+def server_properties(
+    cluster: Cluster,
+    node: int,
+    log_dir: str,
+    extra: Mapping[str, str],
+    security: Security | None = None,
+) -> dict[str, str]:
     """Everything node `node` is told; `extra` wins over all of it."""
     return (
         dict(_TUNING)
-        | _replication(len(cluster.clients))
+        | _replication(len(cluster.listeners))
         | _identity(cluster, node)
+        | (_secured(security) if security else {})
         | {"log.dirs": log_dir}
         | dict(extra)
     )
@@ -92,22 +137,45 @@ def _replication(nodes: int) -> dict[str, str]:
 
 
 def _identity(cluster: Cluster, node: int) -> dict[str, str]:
-    clients, controller = cluster.clients[node], cluster.controller
+    own, controller = cluster.listeners[node], cluster.controller
     leads = node == CONTROLLER_NODE
-    listeners = [clients, controller] if leads else [clients]
     return {
         "node.id": str(node),
         "process.roles": "broker,controller" if leads else "broker",
-        "listeners": ",".join(listener.endpoint for listener in listeners),
-        "advertised.listeners": clients.endpoint,
+        "listeners": ",".join(listener.endpoint for listener in ((*own, controller) if leads else own)),
+        "advertised.listeners": ",".join(listener.endpoint for listener in own),
         "listener.security.protocol.map": ",".join(
-            f"{listener.name}:{listener.protocol}" for listener in (clients, controller)
+            f"{listener.name}:{listener.protocol}" for listener in (*own, controller)
         ),
-        "inter.broker.listener.name": clients.name,
+        "inter.broker.listener.name": cluster.inner(node).name,
         "controller.listener.names": controller.name,
         # Static voters: a dynamic quorum keeps the controller's address in its log, and a kept directory
         # would insist on the ports of its first start.
         "controller.quorum.voters": f"{CONTROLLER_NODE}@{controller.address}",
+    }
+
+
+def _secured(security: Security) -> dict[str, str]:
+    scram = "org.apache.kafka.common.security.scram.ScramLoginModule required;"
+    mechanisms = ("SCRAM-SHA-512", "SCRAM-SHA-256")
+    return {
+        "authorizer.class.name": "org.apache.kafka.metadata.authorizer.StandardAuthorizer",
+        "super.users": f"User:{security.super_user}",
+        "ssl.keystore.type": "PEM",
+        "ssl.keystore.location": str(security.certificate.absolute()),
+        "ssl.truststore.type": "PEM",
+        "ssl.truststore.location": str(security.authority.absolute()),
+        "listener.name.ssl.ssl.client.auth": "required",
+        "listener.name.controller.ssl.client.auth": "required",
+        # A certificate's common name is who it is, as the user name is with SCRAM.
+        "ssl.principal.mapping.rules": r"RULE:^CN=([^,]+).*$/$1/,DEFAULT",
+        "sasl.enabled.mechanisms": ",".join(mechanisms),
+        **{
+            f"listener.name.{protocol.lower()}.{mechanism.lower()}.sasl.jaas.config": scram
+            for protocol in security.protocols
+            if protocol.startswith("SASL")
+            for mechanism in mechanisms
+        },
     }
 
 
