@@ -10,7 +10,7 @@ import sys
 import time
 from typing import Any
 
-from tests.playbook import Playbook, agent, client, question, refused, rules
+from tests.playbook import Playbook, admitted, agent, client, question, refused, rules
 
 from holdshort.gatekeeper.transcript import Transcript
 
@@ -49,6 +49,8 @@ def warm() -> None:
     schema = {"type": "object", "properties": {"a": {"pattern": "^x"}}, "maxProperties": 1}
     play(agent.interrupts("r0", question("a", responseSchema=schema)))
     play >> client.resumes("r1", a={"a": 1.5, "b": 2}) << refused("INVALID_PAYLOAD")
+    play >> client.resumes("r1", a={"a": "x", "ä": 1.5}) << refused("INVALID_PAYLOAD")
+    play >> client.resumes("r1", a={"ä": 1.5}) << admitted()
 
 
 if __name__ == "__main__":

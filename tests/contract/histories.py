@@ -6,7 +6,7 @@ the log already when a question opens.
 """
 
 from collections import deque
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any, NamedTuple, TypeVar
 
 from hypothesis import strategies as st
@@ -92,13 +92,17 @@ class History:
     def play(self, source: list[bytes]) -> Iterator[Step]:
         """Every step of the history that those choices make, and what is still waiting at its end."""
         for choices in source:
-            self.step += 1
-            choice = Choice(choices)
-            self.at += choice.of(1, 0, 1000, 7)
-            yield from self._next(choice)
-            while self.waiting and self.waiting[0].judged_at_step <= self.step:
-                yield self._judge(self.waiting.popleft().line)
+            yield from self.go(choices, self._next)
         while self.waiting:
+            yield self._judge(self.waiting.popleft().line)
+
+    def go(self, choices: bytes, make: Callable[[Choice], Iterator[Step]]) -> Iterator[Step]:
+        """One step, and what was waiting for it."""
+        self.step += 1
+        choice = Choice(choices)
+        self.at += choice.of(1, 0, 1000, 7)
+        yield from make(choice)
+        while self.waiting and self.waiting[0].judged_at_step <= self.step:
             yield self._judge(self.waiting.popleft().line)
 
     def state(self, thread: str) -> ThreadState:
@@ -107,7 +111,7 @@ class History:
     def _next(self, choice: Choice) -> Iterator[Step]:
         make = choice.of(
             self._nothing, self._event, self._answer, self._event, self._input, self._answer, self._event,
-            self._again,
+            self._again, self._planted,
             self._abandon, self._time, self._event, self._answer, self._event,
         )  # fmt: skip
         yield from make(choice, choice.of("t", *THREADS))
@@ -230,13 +234,27 @@ class History:
             {"holdshort-run": "x"}, {}, {"holdshort-run": "r0"}
         )
 
+    def _planted(self, choice: Choice, thread: str) -> Iterator[Step]:
+        """Somebody answers what is not asked yet: the answer lies in the log when the question opens."""
+        ids = IDS[: choice.number(3) + 1]
+        entries = [{"interruptId": id_, "status": "resolved", "payload": True} for id_ in ids]
+        value = {"threadId": thread, "runId": "planted", "resume": entries}
+        line = {"topic": "inputs", "key": thread, "value": value, "at": self.at}
+        self.waiting.append(Written({**line, "offset": self.inputs_written}, self.step))
+        self.inputs_written += 1
+        agent, names = self._speaker(choice, thread)
+        event = self._interrupt(choice, thread, names.get("holdshort-run", "r0"), ids)
+        said = {"topic": f"agent-events.{agent}", "key": thread, "value": event, "headers": names}
+        yield self._judge({**said, "at": self.at})
+
+    def _interrupt(self, choice: Choice, thread: str, run: str, ids: Sequence[str]) -> dict[str, Any]:
+        asked = [question(id_, toolCallId="call", **choice.of({}, {}, {"n": 1})) for id_ in ids]
+        outcome = {"type": "interrupt", "interrupts": asked}
+        return {"type": "RUN_FINISHED", "threadId": thread, "runId": run, "outcome": outcome}
+
     def _says(self, choice: Choice, thread: str, run: str) -> dict[str, Any]:
         ends = {"type": "RUN_FINISHED", "threadId": thread, "runId": run}
-        asked = [
-            question(id_, toolCallId="call", **choice.of({}, {}, {"n": 1}))
-            for id_ in IDS[: choice.number(3) + 1]
-        ]
-        interrupt = {**ends, "outcome": {"type": "interrupt", "interrupts": asked}}
+        interrupt = self._interrupt(choice, thread, run, IDS[: choice.number(3) + 1])
         return choice.of(
             interrupt,
             {"type": "RUN_STARTED", "threadId": thread, "runId": run},

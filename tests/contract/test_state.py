@@ -1,11 +1,28 @@
 """The state of a thread as it is stored (contract 1)."""
 
+from pathlib import Path
+
 import msgspec
 import pytest
-from tests.playbook import Playbook, agent, client, later, lost, opened, question, quietly_refused, sdk, team
+from tests.playbook import (
+    Playbook,
+    agent,
+    client,
+    later,
+    lost,
+    opened,
+    question,
+    quietly_refused,
+    rules,
+    sdk,
+    team,
+)
 
+from holdshort.contract.pending import decode_head, decode_pending, encode_pending
 from holdshort.contract.rules import AgentRules
 from holdshort.contract.state import NOTHING, Pointer, ThreadState, pointer_of
+from holdshort.gatekeeper.decider import Gate
+from holdshort.stream.errors import Halt
 
 
 def eventful() -> Playbook:
@@ -54,6 +71,44 @@ def test_members_that_a_newer_version_added_are_ignored() -> None:
     written = msgspec.json.decode(msgspec.json.encode(eventful().state()))
     written |= {"novel": 1, "pause": written["pause"] | {"novel": 1}}
     assert msgspec.json.decode(msgspec.json.encode(written), type=ThreadState) == eventful().state()
+
+
+def test_a_code_that_a_newer_version_added_does_not_make_the_state_unreadable() -> None:
+    written = encode_pending("t", eventful().state(), None).replace(b'"STALE_BINDING"', b'"NOVEL"')
+    pause = decode_pending(written).pause
+    assert pause is not None
+    assert pause.refusal is not None
+    assert pause.refusal.code == "NOVEL"
+    assert encode_pending("t", decode_pending(written), None) == written
+
+
+def test_a_record_of_a_newer_version_halts_the_lane_and_says_so() -> None:
+    newer = encode_pending("t", eventful().state(), None).replace(b'"v":1', b'"v":2', 1)
+    for read in (Gate(rules()).decode, Gate(rules()).mark_of):
+        with pytest.raises(Halt, match="a record of pending has version 2, not 1: upgrade first"):
+            read(newer)
+
+
+@pytest.mark.parametrize(
+    "value", [b"", b"{", b"[]", b"{}", b'{"v":"1"}', b'{"v":1}', b'{"v":1,"threadId":5}']
+)
+def test_a_record_that_cannot_be_read_halts_the_lane_too(value: bytes) -> None:
+    with pytest.raises(Halt, match="a record of pending cannot be read"):
+        Gate(rules()).decode(value)
+
+
+def test_a_record_of_the_first_version_is_read() -> None:
+    """As version 1 wrote it on its first day: what was added since then has its default."""
+    record = (Path(__file__).parent / "cases" / "pending-first.json").read_bytes()
+    state = decode_pending(record)
+    assert state.pause is not None
+    assert (state.generation, state.pause.ids, state.pause.status) == (1796040002000, ("a",), "open")
+    assert state.pause.inputs_end == 1
+    assert [run.outcome for run in state.ended] == ["interrupt"]
+    head = decode_head(record)
+    assert head.due == 1796126402000
+    assert head.pause is not None
+    assert head.pause.size == state.pause.size
 
 
 def test_a_thread_with_nothing_in_it_has_no_state() -> None:

@@ -3,8 +3,11 @@
 import hashlib
 from typing import Any
 
+import orjson
 import pytest
 from tests.playbook import (
+    Agent,
+    Client,
     Playbook,
     Said,
     agent,
@@ -26,6 +29,7 @@ from tests.playbook import (
 from holdshort.contract.codes import Code
 from holdshort.contract.messages import PROTOCOL_VERSION
 from holdshort.contract.routes import Route, RouteTable
+from holdshort.contract.rules import Limits
 
 SCHEMA = {"type": "boolean"}
 
@@ -170,6 +174,31 @@ def test_endless_answers_are_refused_in_an_event_that_can_be_written() -> None:
         (client.resumes("r" * 512, {"\x01" * 500 + str(n): 1 for n in range(64)}), "UNKNOWN_INTERRUPT_ID"),
     ):
         play >> said << refused(code)
+
+
+def test_where_both_lists_of_problems_would_not_fit_ours_is_told_alone() -> None:
+    """The longest ids there can be, each character of which JSON writes as six."""
+    thread, run = "\x01" * 512, "\x02" * 512
+    limits = Limits(descriptors=768 * 1024)
+    play = Playbook(limits=limits)
+    asked = [question(f"{n:02}" + "\x01" * 84, message="m" * 11_000) for n in range(64)]
+    play(Agent(thread=thread).interrupts(run, *asked))
+
+    sent = {f"{n:03}" + "\x01" * 509: 1 for n in range(64)}
+    said = Client(thread=thread).resumes("\x03" * 512, sent).adding(parentRunId="\x04" * 512)
+    verdict = play.verdict(said)
+    metadata = orjson.loads(verdict.emits[-1].value or b"")["metadata"]
+    assert len(verdict.emits[-1].value or b"") < 2 * 1024 * 1024 - 64 * 1024
+    assert len(metadata["holdshort"]["problems"]) == len(metadata["holdshort"]["open"]) == 64
+    assert "tanstack" not in metadata
+
+
+def test_as_many_problems_are_told_as_a_pause_has_interrupts() -> None:
+    play = open_ab()
+    play >> client.resumes("r2", {f"z{n}": 1 for n in range(64)}) << refused("UNKNOWN_INTERRUPT_ID")
+    assert len(play.got["problems"]) == len(play.error()["problems"]) == 64
+    play >> client.resumes("r2", {f"z{n}": 1 for n in range(65)}) << refused("UNKNOWN_INTERRUPT_ID")
+    assert len(play.got["problems"]) == len(play.error()["problems"]) == 64
 
 
 # -- not shown ----------------------------------------------------------------------------------------------

@@ -63,6 +63,12 @@ def test_one_without_a_team_is_the_clients_through_the_router() -> None:
     assert teams(play) == {"a": ("payments", True), "b": ("client", False)}
 
 
+def test_it_is_the_clients_as_soon_as_another_has_a_team_reserved_or_not() -> None:
+    nobodys = Route(name="nobody", team="", reason="free:*", answer_by="anyone")
+    play = routed(CHAT, nobodys, a="ask:me", b="free:x")
+    assert teams(play) == {"a": ("desk", False), "b": ("client", False)}
+
+
 def test_if_none_is_reserved_clients_answer_as_in_plain_agui() -> None:
     play = routed(CHAT, a="ask:me", b="ask:you")
     play >> client.resumes("r2", a=1, b=2) << admitted()

@@ -7,80 +7,110 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator
+    from collections.abc import Iterator
 
     from holdshort.contract.rules import Rules
+    from holdshort.gatekeeper.cases import Answered, Case, Source
+
+STDIN = "-"
 
 
 def judge(
-    file: Annotated[
-        Path | None, typer.Argument(help="A transcript, one JSON record a line; stdin by default.")
+    files: Annotated[
+        list[str] | None,
+        typer.Argument(metavar="[TOPIC=]FILE...", help="Transcripts, cases or dumps; stdin (-) by default."),
     ] = None,
     settings: Annotated[
         list[str] | None,
         typer.Option("--set", help="name=value of the configuration, such as partitions=12."),
     ] = None,
     config: Annotated[Path | None, typer.Option(help="A configuration file, for agents and routes.")] = None,
+    explain: Annotated[bool, typer.Option("--explain", help="Say it in words instead of JSON.")] = False,
+    prefix: Annotated[str, typer.Option(help="What stands before every topic of a dump.")] = "holdshort.",
 ) -> None:
     """Say what the gate would answer to each record: one line of JSON a record and a fired deadline.
 
-    A record is {"topic": "inputs" | "resumes" | "agent-events.<agent>", "at": ..., "value": ...}, and
+    A record is a line {"topic": "inputs" | "resumes" | "agent-events.<agent>", "at": ..., "value": ...}, and
     optionally key, headers, partition, offset, clock, inputs_end. A line {"at": ...} lets time pass.
-    """
-    import orjson  # noqa: PLC0415 - only here
 
+    A line may say what it expects: "expect": {"verdict": "refused", "code": [...], "open": [...], ...}, or a
+    list of these where several deadlines fire. A file of cases is a JSON list, or a line each, of {"case":
+    name, "transcript": [lines], "expect": [what holds of the last answers]}. What is not met is told on
+    stderr, and the exit code is 1; it is 2 if the input cannot be understood.
+
+    Dumps of topics are put in the order of their times, and deadlines fire between them: give inputs, resumes
+    and every agent's events, and --set partitions=N. Known dumps are those of `kcat -J`, and as TOPIC=FILE
+    those of `kafka-console-consumer` with --formatter-property (before Kafka 4: --property)
+    print.timestamp=true, and the same for print.partition, print.offset, print.headers and print.key.
+    """
+    from holdshort.gatekeeper.cases import Compared, play, read_cases  # noqa: PLC0415 - heavy
     from holdshort.gatekeeper.transcript import Transcript  # noqa: PLC0415 - heavy
 
-    lines = list(_lines(sys.stdin if file is None else file.read_text().splitlines()))
-    transcript = Transcript(_rules(lines, config, settings or []))
-    for line in lines:
-        for answer in transcript.play(line):
-            typer.echo(orjson.dumps(answer))
+    cases = read_cases([_source(argument) for argument in files or [STDIN]], prefix)
+    rules = _rules(cases, config, settings or [])
+    met: list[bool] = []
+    for case in cases:
+        for told in play(case, Transcript(rules)):
+            if isinstance(told, Compared):
+                met.append(not told.differences)
+                for difference in told.differences:
+                    typer.echo(f"{told.where}: {difference}", err=True)
+            else:
+                _print(told, rules, explain)
+    if met:
+        typer.echo(f"holdshort: {sum(met)} of {len(met)} expectations are met", err=True)
+    if not all(met):
+        raise typer.Exit(1)
 
 
-def _lines(text: "Iterable[str]") -> "Iterator[dict[str, Any]]":
-    import json  # noqa: PLC0415 - only here
+def _print(told: "Answered", rules: "Rules", explained: bool) -> None:
+    if explained:
+        from holdshort.gatekeeper.explained import explain  # noqa: PLC0415 - only here
 
+        typer.echo(explain(told, rules) + "\n")
+    else:
+        import orjson  # noqa: PLC0415 - only here
+
+        typer.echo(orjson.dumps(told.answer))
+
+
+def _source(argument: str) -> "Source":
+    """A file's text; what is not UTF-8 in it is for the gate to judge."""
+    from holdshort.gatekeeper.cases import Source  # noqa: PLC0415 - heavy
     from holdshort.gatekeeper.transcript import MendTranscriptError  # noqa: PLC0415 - heavy
 
-    for number, line in enumerate(text, 1):
-        if not line.strip():
-            continue
-        try:
-            parsed = json.loads(line)
-        except ValueError as error:
-            raise MendTranscriptError(f"line {number} is not JSON: {error}") from error
-        if not isinstance(parsed, dict):
-            raise MendTranscriptError(f"line {number} is not an object")
-        yield parsed
+    before, equals, after = argument.partition("=")
+    topic, name = (before, after) if equals and not Path(argument).exists() else (None, argument)
+    try:
+        raw = sys.stdin.buffer.read() if name == STDIN else Path(name).read_bytes()
+    except OSError as error:
+        raise MendTranscriptError(f"{name}: {error.strerror}") from error
+    return Source(name, raw.decode(errors="surrogateescape"), topic)
 
 
-def _rules(lines: "list[dict[str, Any]]", config: Path | None, settings: list[str]) -> "Rules":
+def _rules(cases: "list[Case]", config: Path | None, settings: list[str]) -> "Rules":
     """The rules of the transcript: of the configuration file, or for whatever agents have topics in it."""
-    from holdshort.settings import Config, load_config, validated  # noqa: PLC0415 - heavy
+    import yaml  # noqa: PLC0415 - only here
 
-    raw = load_config(config).model_dump(exclude_unset=True) if config else {}
+    from holdshort.gatekeeper.cases import agents_of  # noqa: PLC0415 - heavy
+    from holdshort.settings import Config, MendSettingsError, load_config, validated  # noqa: PLC0415 - heavy
+
+    load_config(config)  # says what is wrong in the file's own words, before anything is set beside it
+    raw: dict[str, Any] = yaml.safe_load(config.read_text()) if config else {}
     if config is None:
-        raw["agents"] = {agent: {} for agent in _agents(lines)}
-    partitions = 1
+        raw["agents"] = {agent: {} for agent in agents_of(cases)}
+    partitions: Any = 1
     for name, value in _pairs(settings):
         if name == "partitions":
-            partitions = int(value)
+            partitions = value
         elif name in ("foreign_run_ids", "legacy_interrupts", "resume"):
             for agent in raw.setdefault("agents", {"default": {}}).values():
                 agent[name] = value
         else:
             _put(raw, name.split("."), value)
+    if isinstance(partitions, bool) or not isinstance(partitions, int) or partitions < 1:
+        raise MendSettingsError("--set partitions: must be a number from 1")
     return validated(Config, raw, "--set").rules(partitions)
-
-
-def _agents(lines: "list[dict[str, Any]]") -> "Iterator[str]":
-    """A gate reads the events of configured agents only: whoever has a topic in the transcript is one."""
-    yield "default"
-    for line in lines:
-        topic = str(line.get("topic", ""))
-        if topic.startswith("agent-events."):
-            yield topic.removeprefix("agent-events.")
 
 
 def _pairs(settings: list[str]) -> "Iterator[tuple[str, Any]]":
@@ -92,10 +122,17 @@ def _pairs(settings: list[str]) -> "Iterator[tuple[str, Any]]":
         name, equals, value = setting.partition("=")
         if not equals:
             raise MendSettingsError(f"--set {setting}: must be name=value")
-        yield name.strip(), yaml.safe_load(value)
+        try:
+            yield name.strip(), yaml.safe_load(value)
+        except yaml.YAMLError:
+            raise MendSettingsError(f"--set {setting}: the value is not YAML") from None
 
 
 def _put(raw: "dict[str, Any]", path: list[str], value: Any) -> None:
+    from holdshort.settings import MendSettingsError  # noqa: PLC0415 - heavy
+
     for name in path[:-1]:
         raw = raw.setdefault(name, {})
+        if not isinstance(raw, dict):
+            raise MendSettingsError(f"--set {'.'.join(path)}: {name} has no settings of its own")
     raw[path[-1]] = value

@@ -2,19 +2,46 @@
 
 import hashlib
 from base64 import b32encode
+from contextlib import suppress
 from functools import lru_cache
 from typing import Any
 
 import orjson
 import rfc8785
 
+_MAX_SAFE = 2**53 - 1
+_MOST_PLAIN = 1_000  # values; to look at more would take longer than it saves
+
 
 def canonical(value: Any) -> bytes | None:
     """The one byte form of a JSON value; None where there is none (integers beyond 2^53, deep nesting)."""
+    if _is_plain(value):  # the same bytes, thirty times as fast
+        with suppress(orjson.JSONEncodeError):
+            return orjson.dumps(value, option=orjson.OPT_SORT_KEYS)
     try:
         return rfc8785.dumps(value)
     except (rfc8785.CanonicalizationError, RecursionError):
         return None
+
+
+def _is_plain(value: Any) -> bool:
+    """Whether orjson's sorted form is the canonical one: no floats, safe integers, names in ASCII."""
+    waiting = [value]
+    seen = 0
+    while waiting and seen < _MOST_PLAIN:
+        seen += 1
+        one = waiting.pop()
+        if isinstance(one, str) or one is None or one is True or one is False:
+            continue
+        if isinstance(one, dict):
+            if not all(isinstance(name, str) and name.isascii() for name in one):
+                return False
+            waiting.extend(one.values())
+        elif isinstance(one, list):
+            waiting.extend(one)
+        elif not isinstance(one, int) or not -_MAX_SAFE <= one <= _MAX_SAFE:
+            return False
+    return not waiting
 
 
 def digest_of(value: Any) -> str:

@@ -1,11 +1,10 @@
 """Agent events: the rows of contract section 2.
 
-An event is first placed: which run is it of, as seen from the thread (`Place`)? Then the rows of that place
+An event is first placed: which run is it of, as seen from the thread (places.py)? Then the rows of that place
 judge it. What a run says is kept as far as people or a later run need it (kept.py).
 """
 
 from collections.abc import Callable
-from enum import Enum
 from typing import Any, Final
 
 import msgspec
@@ -16,76 +15,49 @@ from holdshort.contract.codes import Code
 from holdshort.contract.kept import attempted, kept
 from holdshort.contract.keys import partition_of
 from holdshort.contract.messages import (
-    ADMISSION,
-    RUN,
+    HEARTBEAT,
+    LEGACY_INTERRUPT,
     Emit,
     Record,
     dead_letter,
-    header,
     parse_object,
     size_of,
-    text_header,
     usable,
 )
 from holdshort.contract.outcomes import Malformed, Paused, read_outcome, translated
-from holdshort.contract.rules import AgentRules, Rules, World
+from holdshort.contract.places import Case, Place, echoed, named_run, place_of
+from holdshort.contract.rules import Rules, World
 from holdshort.contract.state import (
-    EndedRun,
-    GonePause,
     Outcome,
     Pause,
     Run,
     ThreadState,
-    pointer_of,
 )
 from holdshort.contract.transitions import context_of, end_pause, end_run, open_pause, reopen
-from holdshort.contract.verdicts import IGNORED, Kind, Verdict
+from holdshort.contract.verdicts import IGNORED, Kind, Verdict, about
 
-HEARTBEAT: Final = "holdshort:heartbeat"
-LEGACY_INTERRUPT: Final = "on_interrupt"
 OVER_LIMIT: Final = "the event is over the limit"
 
 _replace = msgspec.structs.replace
-
-
-class Place(Enum):
-    """Whose event it is, as seen from the thread."""
-
-    CURRENT = "of the run in flight, or of the lost run that speaks after all"
-    INTERRUPTED = "of the run whose pause is there"
-    PAST = "of a run that is over"
-    OUTSIDE = "of a run that nobody admitted, in an idle thread"
-    UNKNOWN = "of none of these"
-
-
-class Case(msgspec.Struct, frozen=True):
-    """One event at the moment of its judgement."""
-
-    state: ThreadState
-    record: Record
-    event: dict[str, Any]
-    type: str
-    thread: str
-    agent: str
-    habits: AgentRules
-    now: int
-    world: World
-    rules: Rules
-    too_large: bool
-
-    @property
-    def value(self) -> bytes:
-        return self.record.value or b""
-
-    def dead(self, code: Code, detail: str) -> Emit:
-        limit = self.rules.limits.dead_letter
-        return dead_letter(self.record, code, detail, service="gatekeeper", limit=limit)
 
 
 def judge_event(
     state: ThreadState, record: Record, agent: str, now: int, world: World, rules: Rules
 ) -> Verdict:
     """The verdict on one record of `agent-events.<agent>`."""
+    case = read_event(state, record, agent, now, world, rules)
+    if isinstance(case, Verdict):
+        return case
+    place, run = place_of(case)
+    if run is None:
+        return _ROWS[place](case)
+    return _current(case, run) if state.run is run else _revived(case, run)
+
+
+def read_event(
+    state: ThreadState, record: Record, agent: str, now: int, world: World, rules: Rules
+) -> Case | Verdict:
+    """The event, ready to be placed; rows *unreadable* and *miskeyed* if it cannot be."""
     event = parse_object(record.value)
     if event is None or not isinstance(type_ := event.get("type"), str):
         return _unreadable(record, rules, Code.MALFORMED_EVENT, "not a JSON object with a string type")
@@ -96,11 +68,7 @@ def judge_event(
         )
     too_large = size_of(record) > rules.limits.event
     habits = rules.agent(agent)
-    case = Case(state, record, event, type_, thread, agent, habits, now, world, rules, too_large)
-    place, run = _place(case)
-    if run is None:
-        return _ROWS[place](case)
-    return _current(case, run) if state.run is run else _revived(case, run)
+    return Case(state, record, event, type_, thread, agent, habits, now, world, rules, too_large)
 
 
 def _unreadable(record: Record, rules: Rules, code: Code, detail: str) -> Verdict:
@@ -126,90 +94,6 @@ def _blank(value: Any) -> bool:
     return value is None or (isinstance(value, str) and usable(value) is None)
 
 
-# -- placing an event ---------------------------------------------------------------------------------------
-
-
-def _place(case: Case) -> tuple[Place, Run | None]:
-    """Place an event; a run comes with CURRENT, and only then."""
-    run = case.state.run or _revivable(case.state)
-    if run is not None and run.agent != case.agent:
-        run = None
-    if (echo := _echo(case)) is not None:
-        return _place_by_admission(case, run, echo)
-    run_id = _named(case)
-    if run_id is None:
-        return _place_nameless(run if case.state.run else None)
-    return _place_by_id(case, run, run_id)
-
-
-def _echo(case: Case) -> bytes | None:
-    """The admission that the event echoes, legible or not; None if there is none."""
-    echo = header(case.record.headers, ADMISSION)
-    return echo if echo and not echo.isspace() else None
-
-
-def _named(case: Case) -> str | None:
-    """The run id that the event names; an agent with run ids of its own names none that we know."""
-    if case.habits.foreign_run_ids:
-        return None
-    return text_header(case.record.headers, RUN) or usable(case.event.get("runId"))
-
-
-def _revivable(state: ThreadState) -> Run | None:
-    """The lost run that may still come back: the newest, and its question still stands as it left it."""
-    lost = state.ended[0].lost if state.run is None and state.ended else None
-    if lost is None:
-        return None
-    open_generation = state.pause.generation if state.pause else None
-    return lost if lost.answers == open_generation else None
-
-
-def _place_by_admission(case: Case, run: Run | None, echo: bytes) -> tuple[Place, Run | None]:
-    admission = pointer_of(echo)
-    if admission is None:
-        return Place.UNKNOWN, None
-    if run is not None and run.admission == admission:
-        return Place.CURRENT, run
-    pause = case.state.pause
-    if pause is not None and pause.agent == case.agent and pause.admission == admission:
-        return Place.INTERRUPTED, None
-    if any(one.agent == case.agent and one.admission == admission for one in _past_ones(case.state)):
-        return Place.PAST, None
-    return Place.UNKNOWN, None
-
-
-def _place_nameless(run: Run | None) -> tuple[Place, Run | None]:
-    if run is None:
-        return Place.UNKNOWN, None
-    return (Place.CURRENT, run) if run.started else (Place.PAST, None)
-
-
-def _place_by_id(case: Case, run: Run | None, run_id: str) -> tuple[Place, Run | None]:
-    """Run ids are reused: until its RUN_STARTED is read, an id means the earlier run that had it too."""
-    if run is not None and run.run_id != run_id:
-        run = None
-    if run is not None and (run.started or case.type == "RUN_STARTED"):
-        return Place.CURRENT, run
-    if (earlier := _earlier(case, run_id)) is not None:
-        return earlier, None
-    if run is not None:
-        return Place.CURRENT, run
-    idle = case.state.run is None and case.state.pause is None
-    return (Place.OUTSIDE if idle and case.rules.outside_runs == "pass" else Place.UNKNOWN), None
-
-
-def _earlier(case: Case, run_id: str) -> Place | None:
-    state, agent = case.state, case.agent
-    if state.pause is not None and state.pause.agent == agent and state.pause.run_id == run_id:
-        return Place.INTERRUPTED
-    past = _past_ones(state)[1:] if _revivable(state) else _past_ones(state)
-    return Place.PAST if any(one.agent == agent and one.run_id == run_id for one in past) else None
-
-
-def _past_ones(state: ThreadState) -> tuple[EndedRun | GonePause, ...]:
-    return (*state.ended, *state.gone)
-
-
 # -- the rows of a run that is not current ------------------------------------------------------------------
 
 
@@ -226,13 +110,13 @@ def _unknown(case: Case) -> Verdict:
     owners = {owned.agent for owned in (case.state.run, case.state.pause) if owned is not None}
     if owners - {case.agent}:
         return _violated(case, Code.FOREIGN_RUN, "the thread has a run or a pause of another agent")
-    if case.type.startswith("RUN_") and (_echo(case) or _named(case)):
+    if case.type.startswith("RUN_") and (echoed(case) or named_run(case)):
         return _violated(case, Code.STALE_RUN, "no run of this name is known here")
     return IGNORED
 
 
 def _violated(case: Case, code: Code, detail: str) -> Verdict:
-    return Verdict(Kind.VIOLATED, (case.dead(code, detail),), code=code)
+    return about(named_run(case), Verdict(Kind.VIOLATED, (case.dead(code, detail),), code=code), case.rules)
 
 
 def _interrupted(case: Case) -> Verdict:
@@ -302,7 +186,7 @@ def _outside(case: Case) -> Verdict:
     """A run that nobody admitted begins with its RUN_STARTED, or ends without one."""
     if case.type not in ("RUN_STARTED", "RUN_FINISHED", "RUN_ERROR"):
         return IGNORED
-    run_id = _named(case)
+    run_id = named_run(case)
     assert run_id is not None
     if max(len(run_id.encode()), len(case.thread.encode())) > case.rules.limits.id:
         return _violated(case, Code.TOO_LARGE, "the thread or the run id is over the limit")

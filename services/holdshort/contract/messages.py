@@ -20,6 +20,9 @@ PRINCIPAL = "holdshort-principal"
 DEAD_LETTER = "holdshort-dead-letter-"
 JSON_TYPE = ("content-type", b"application/json")
 
+HEARTBEAT = "holdshort:heartbeat"  # name of the CUSTOM event by which a silent run says that it is alive
+LEGACY_INTERRUPT = "on_interrupt"  # name of the CUSTOM event by which older agents pause
+
 PROTOCOL_VERSION = "1.0"
 _TRACE = frozenset({"traceparent", "tracestate", "baggage"})
 _SURELY_FLAT = 500  # so few bytes cannot be nested 252 deep

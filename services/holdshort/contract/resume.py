@@ -149,6 +149,9 @@ def addresses(
 
 
 def answered_twice(entries: Iterable[Entry]) -> list[Problem]:
+    entries = tuple(entries)
+    if len({entry.interrupt_id for entry in entries}) == len(entries):
+        return []
     counts = Counter(entry.interrupt_id for entry in entries)
     return [Problem(Code.DUPLICATE_INTERRUPT_ID, i) for i, count in counts.items() if count > 1]
 

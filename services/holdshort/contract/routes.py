@@ -1,6 +1,7 @@
-"""Which team an interrupt belongs to, and who may answer it (contract 3.3, router 1).
+"""Which team an interrupt belongs to, who may answer it, how it is put to people (contract 3.3, router 1).
 
-Matched once, when the pause opens; what it gives is stored with each interrupt.
+Matched once, when the pause opens: the gate stores route and team with each interrupt, the router the policy
+of that route with its gathering. Changed routes are for new pauses.
 """
 
 from collections.abc import Mapping, Sequence
@@ -12,7 +13,46 @@ CORE_REASONS: Final = frozenset({"tool_call", "input_required", "confirmation"})
 RESERVED_NAMESPACE: Final = "core"
 UNROUTED: Final = "unrouted"
 CLIENT: Final = "client"
+DEFAULT: Final = "default"
 _SEPARATORS: Final = (":", ".")
+_DAY_MS: Final = 24 * 3600 * 1000
+
+
+class Policy(msgspec.Struct, frozen=True, kw_only=True, rename="camel", omit_defaults=True):
+    """How the questions of a route are put to people (router 1); times are in ms.
+
+    `deadline_ms`, `remind_ms` and `escalate_ms` count from when the question is put, `ttl_ms` from the
+    opening of the pause. `answer` is the payload of `on_deadline` and `on_overflow`: answer; unset is a plain
+    denial.
+    `quorum` different people must agree, of each of `groups` one; `denial: counts` makes a denial one voice
+    of them instead of deciding alone. `retry` is how often a batch is sent again by itself.
+    """
+
+    priority: int = 0
+    ttl_ms: int = 7 * _DAY_MS
+    deadline_ms: int | None = None
+    remind_ms: int | None = None
+    escalate_ms: int | None = None
+    escalate_to: str | None = None
+    on_deadline: Literal["wait", "cancel", "answer"] = "cancel"
+    answer: msgspec.Raw | msgspec.UnsetType = msgspec.UNSET
+    quorum: int = 1
+    groups: tuple[str, ...] = ()
+    denial: Literal["decides", "counts"] = "decides"
+    on_denial: Literal["gather", "cancel_rest"] = "gather"
+    requester_may_decide: bool = True
+    signature: Literal["optional", "required"] = "optional"
+    retry: int = 0
+    overflow_to: str | None = None
+    on_overflow: Literal["cancel", "answer"] | None = None
+
+    @property
+    def needs_proof(self) -> bool:
+        """Whether it matters who decides, so that a name alone is not enough (router 3)."""
+        return self.quorum > 1 or bool(self.groups) or not self.requester_may_decide
+
+
+PLAIN: Final = Policy()
 
 
 class Route(msgspec.Struct, frozen=True, kw_only=True):
@@ -28,6 +68,7 @@ class Route(msgspec.Struct, frozen=True, kw_only=True):
     reason: str | None = None
     tools: frozenset[str] = frozenset()
     metadata: Mapping[str, str | int | float | bool] = {}
+    policy: Policy = PLAIN
 
 
 class Destination(NamedTuple):
@@ -36,6 +77,18 @@ class Destination(NamedTuple):
     route: str | None
     team: str | None
     reserved: bool
+
+
+class Owner(NamedTuple):
+    """Whose an interrupt is, as metrics name it: its route, empty for none, and its team."""
+
+    route: str
+    team: str
+
+
+def owner_of(route: str | None, team: str | None) -> Owner:
+    """The owner of an interrupt; one without a team is its client's."""
+    return Owner(route or "", team or CLIENT)
 
 
 class RouteTable:
@@ -53,6 +106,15 @@ class RouteTable:
         self._tools = [route for route in routes if route.reason is None]
         self._any_tools = any(route.tools for route in routes)
         self._longest = max(map(len, self._namespaces), default=0)
+        self._policies = {route.name: route.policy for route in reversed(self.routes)}
+
+    @property
+    def owners(self) -> tuple[Owner, ...]:
+        """Every owner that an interrupt can have by this table."""
+        found = [Owner(route.name, route.team) for route in self.routes]
+        if self.default_team is not None:
+            found.append(Owner("default", self.default_team))
+        return tuple(dict.fromkeys([*found, Owner(UNROUTED, UNROUTED), owner_of(None, None)]))
 
     def _kind(self, reason: str) -> dict[str, Route]:
         if reason in CORE_REASONS:
@@ -77,6 +139,15 @@ class RouteTable:
             return Destination(route.name, route.team, route.answer_by == "team")
         return self._default()
 
+    def policy(self, route: str | None) -> Policy | None:
+        """How the questions of a route are put; None for a route that is not known here.
+
+        What no route names (the default team, `unrouted`, what is asked beside reserved questions) is plain.
+        """
+        if route in self._policies:
+            return self._policies[route]
+        return PLAIN if route in (None, UNROUTED, DEFAULT) else None
+
     def _by_namespace(self, reason: str) -> Route | None:
         """The longest namespace: the reason up to its last separator, then shorter."""
         for end in range(min(len(reason), self._longest), 0, -1):
@@ -96,7 +167,7 @@ class RouteTable:
     def _default(self) -> Destination:
         if self.default_team is None:
             return Destination(UNROUTED, UNROUTED, reserved=True)
-        return Destination("default", self.default_team, reserved=True)
+        return Destination(DEFAULT, self.default_team, reserved=True)
 
 
 def _equal(one: object, other: object) -> bool:

@@ -20,11 +20,32 @@ class AgentRules(msgspec.Struct, frozen=True, kw_only=True):
     `foreign_run_ids`: it writes run ids of its own, so only the admission echo names its runs.
     `legacy_interrupts`: it pauses by CUSTOM `on_interrupt` and a plain RUN_FINISHED (contract 2).
     `resume`: whether it is known to replay from messages, or to restore a checkpoint of its own (router 4).
+    `cancel`: whether a cancel denies, or may be taken for an answer; None: by the framework (router 5).
     """
 
     foreign_run_ids: bool = False
     legacy_interrupts: bool = False
     resume: Literal["replay", "restore"] | None = None
+    cancel: Literal["denies", "unsafe"] | None = None
+
+
+class SigningKey(msgspec.Struct, frozen=True, kw_only=True):
+    """A public Ed25519 key (32 bytes) and the person who alone holds its private half.
+
+    Valid until `until` (ms since the epoch), by the append time of the decision; None: until it is removed.
+    """
+
+    public: bytes
+    decider: str
+    until: int | None = None
+
+
+class TeamRules(msgspec.Struct, frozen=True, kw_only=True):
+    """What is known of one team: how many questions it takes at once, its people's keys and groups."""
+
+    max_open: int | None = None
+    keys: Mapping[str, SigningKey] = {}
+    groups: Mapping[str, frozenset[str]] = {}
 
 
 class Limits(msgspec.Struct, frozen=True, kw_only=True):
@@ -53,6 +74,11 @@ class Rules(msgspec.Struct, frozen=True, kw_only=True):
     agents: Mapping[str, AgentRules] = msgspec.field(default_factory=lambda: {DEFAULT_AGENT: AgentRules()})
     default_agent: str | None = DEFAULT_AGENT
     routes: RouteTable = RouteTable()
+    teams: Mapping[str, TeamRules] = {}
+    installation: str = "holdshort"
+    deadline_margin_ms: int = MINUTE
+    claim_lease_ms: int = 10 * MINUTE
+    max_attempts: int = 5
     partitions: int = 12
     trust_principal: frozenset[str] = frozenset()
     start_lease_ms: int = 15 * MINUTE
@@ -65,6 +91,9 @@ class Rules(msgspec.Struct, frozen=True, kw_only=True):
 
     def agent(self, name: str) -> AgentRules:
         return self.agents.get(name, _UNCONFIGURED)
+
+    def team(self, name: str) -> TeamRules:
+        return self.teams.get(name, _PLAIN_TEAM)
 
 
 class World(msgspec.Struct, frozen=True, kw_only=True):
@@ -80,3 +109,4 @@ class World(msgspec.Struct, frozen=True, kw_only=True):
 
 
 _UNCONFIGURED = AgentRules()
+_PLAIN_TEAM = TeamRules()

@@ -13,12 +13,13 @@ from typing import Any, Final, NamedTuple
 
 import orjson
 import re2
-from jsonschema import Draft7Validator, Draft201909Validator, Draft202012Validator, FormatChecker
-from jsonschema.exceptions import SchemaError, ValidationError
+from jsonschema import Draft7Validator, Draft201909Validator, Draft202012Validator
+from jsonschema.exceptions import ValidationError
 from jsonschema.validators import extend
 from referencing import Registry
 
 from holdshort.contract.canon import canonical
+from holdshort.contract.metaschemas import in_one_piece
 
 MAX_BYTES: Final = 32 * 1024
 MAX_DEPTH: Final = 32
@@ -144,6 +145,11 @@ _DIALECTS: Final[Mapping[str | None, Any]] = {
     "json-schema.org/draft/2020-12/schema": Draft202012Validator,
     "json-schema.org/draft/2019-09/schema": Draft201909Validator,
     "json-schema.org/draft-07/schema": Draft7Validator,
+}
+_METASCHEMAS: Final[Mapping[Any, Any]] = {
+    Draft202012Validator: Draft202012Validator(in_one_piece(Draft202012Validator.META_SCHEMA)),
+    Draft201909Validator: Draft201909Validator(in_one_piece(Draft201909Validator.META_SCHEMA)),
+    Draft7Validator: Draft7Validator(Draft7Validator.META_SCHEMA),
 }
 _BANNED: Final = (
     "$id",
@@ -308,11 +314,13 @@ def _dialect(name: Any) -> Any:
 
 
 def _check_schema(dialect: Any, schema: Any) -> None:
+    """Against the metaschema; no format is asserted, for RE2 has judged the patterns already."""
     try:
-        # No format is asserted: Python's re would judge patterns that RE2 has judged already.
-        dialect.check_schema(schema, format_checker=FormatChecker(()))
-    except (SchemaError, RecursionError):
-        raise _RefusedError("not a valid schema of its dialect") from None
+        valid = _METASCHEMAS[dialect].is_valid(schema)
+    except RecursionError:
+        valid = False
+    if not valid:
+        raise _RefusedError("not a valid schema of its dialect")
 
 
 def _patterns(schema: dict[str, Any]) -> Iterator[Any]:

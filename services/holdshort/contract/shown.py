@@ -21,7 +21,8 @@ from holdshort.contract.resume import BINDING, TANSTACK_BINDING, Entry, Problem,
 from holdshort.contract.state import Interrupt, Pause, Run, ThreadState
 
 EVENTS = "events"
-MOST_TOLD = 64  # problems and ids in one refusal; as many as a pause has interrupts, and so many fit
+MOST_TOLD = 64  # problems and ids in one refusal; as many as a pause has interrupts
+MOST_BYTES = 2 * 1024 * 1024 - 64 * 1024  # of an event of ours: what a record may have, less key and headers
 
 
 def passed(record: Record, run: Run) -> Emit:
@@ -168,13 +169,20 @@ def refusal(
     *,
     retryable: bool = False,
 ) -> tuple[Emit, ...]:
-    """RUN_STARTED and RUN_ERROR under the caller's run id; a bare RUN_ERROR names no run."""
-    told = problems[:MOST_TOLD]
-    metadata = _refusal_metadata(state, code, told, retryable=retryable)
+    """RUN_STARTED and RUN_ERROR under the caller's run id; a bare RUN_ERROR names no run.
+
+    TanStack's list says the same a second time, and is left out where it would not fit.
+    """
+    ours = _refusal_metadata(state, code, problems, retryable=retryable)
     sent = list(dict.fromkeys(entry.interrupt_id for entry in caller.entries))
+    both = ours
     if 0 < len(sent) <= MOST_TOLD:
-        metadata["tanstack"] = {"interruptErrors": _tanstack_errors(state, caller, code, told, sent)}
-    return started(caller.thread, caller.run_id), failed(caller.thread, caller.run_id, code, metadata)
+        theirs = _tanstack_errors(state, caller, code, problems, sent)
+        both = ours | {"tanstack": {"interruptErrors": theirs}}
+    error = failed(caller.thread, caller.run_id, code, both)
+    if len(error.value or b"") > MOST_BYTES:
+        error = failed(caller.thread, caller.run_id, code, ours)
+    return started(caller.thread, caller.run_id), error
 
 
 def _refusal_metadata(

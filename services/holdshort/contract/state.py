@@ -10,8 +10,6 @@ from typing import Literal
 
 import msgspec
 
-from holdshort.contract.codes import Code
-
 Outcome = Literal["success", "interrupt", "cancelled", "error", "invalid", "lost", "abandoned"]
 How = Literal["settled", "superseded", "abandoned"]
 
@@ -139,7 +137,7 @@ class Refusal(_Part, frozen=True):
     """The last record from `resumes` that was refused; how the router learns of it."""
 
     run_id: str
-    code: Code
+    code: str  # a Code, or one of a newer version: a name not known here must not make the state unreadable
     at: int
 
 

@@ -150,7 +150,7 @@ def _interrupts(state: ThreadState, run: Run, read: Paused, rules: Rules) -> tup
                 cancel_only=descriptor["id"] in unusable,
             )
         )
-    if any(interrupt.reserved for interrupt in found):
+    if any(interrupt.team for interrupt in found):  # then all are answered through the router (contract 3.3)
         found = [i if i.team else _replace(i, team=CLIENT) for i in found]
     return tuple(found)
 

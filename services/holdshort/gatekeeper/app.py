@@ -8,18 +8,19 @@ from holdshort.contract.codes import Code
 from holdshort.contract.state import ThreadState
 from holdshort.contract.verdicts import Kind
 from holdshort.gatekeeper.decider import Gate, Told
+from holdshort.gatekeeper.facts import Facts
 from holdshort.settings import RESERVED_TEAMS, Config, KafkaSettings, Settings
 from holdshort.stream.decider import Decider
 from holdshort.stream.service import Service
 from holdshort.stream.topics import GATEKEEPER, table
 from holdshort.telemetry.logs import Event, logger
 from holdshort.telemetry.metrics import (
+    DecisionTimes,
     GateMetrics,
     JudgementMetrics,
+    Known,
     Scraped,
-    input_lag,
     pending_interrupts,
-    state_size,
 )
 
 _EVENTS = {
@@ -39,9 +40,10 @@ class Gatekeeper:
     def __init__(self, kafka: KafkaSettings, settings: Settings, config: Config) -> None:
         registry = CollectorRegistry()
         rules = config.rules(settings.partitions)
-        self._teams = [*config.teams, *RESERVED_TEAMS]
-        self._judged = JudgementMetrics(GATEKEEPER, _verdicts(), registry)
-        self._metrics = GateMetrics(self._teams, registry)
+        self._known = Known([*config.teams, *RESERVED_TEAMS], rules.routes.owners)
+        self._judged = JudgementMetrics(GATEKEEPER, _verdicts(), Code, registry)
+        self._metrics = GateMetrics(self._known, registry)
+        self._times = DecisionTimes(self._known, registry)
         self._log = logger().bind(service=GATEKEEPER)
         self._service: Service[ThreadState] = Service(
             GATEKEEPER,
@@ -62,14 +64,18 @@ class Gatekeeper:
         assert isinstance(decider, Gate)
         counts, decider.counts = decider.counts, type(decider.counts)()
         told, decider.told = decider.told, []
+        facts, decider.facts = decider.facts, Facts()
         self._judged.judged(counts)
+        self._judged.dead(facts.dead)
+        self._metrics.opened(facts.opened)
+        self._metrics.closed(facts.closed)
+        self._metrics.schemas(facts.schemas)
+        self._metrics.not_gated(facts.not_gated)
+        self._times.decided(facts.decided)
         for one in told:
             self._tell(one)
 
     def _tell(self, told: Told) -> None:
-        if told.kind is Kind.OPENED:
-            for team in told.teams:
-                self._metrics.opened[team].inc()
         if event := _EVENTS.get(told.kind):
             self._log.info(
                 event,
@@ -84,18 +90,10 @@ class Gatekeeper:
             )
 
     def _scrape(self) -> Iterator[Metric]:
-        pending = dict.fromkeys(self._teams, (0, 0))
         gates = [decider for decider in self._service.deciders() if isinstance(decider, Gate)]
-        for gate in gates:
-            for team, count, since in gate.tally.open_interrupts():
-                known, oldest = pending.get(team, (0, 0))
-                pending[team] = (
-                    known + count,
-                    min(one for one in (oldest, since) if one) if count else oldest,
-                )
-        yield from pending_interrupts(pending)
-        yield from input_lag(GATEKEEPER, self._service.lag())
-        yield from state_size(GATEKEEPER, *self._service.state_size())
+        found = [one for gate in gates for one in gate.tally.open_interrupts()]
+        yield from pending_interrupts(self._known, found)
+        yield from self._service.scrape()
 
 
 def _is_ours(users: tuple[str, ...]) -> bool:

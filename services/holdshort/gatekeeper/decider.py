@@ -20,6 +20,7 @@ from holdshort.contract.routes import CLIENT
 from holdshort.contract.rules import Rules, World
 from holdshort.contract.state import NOTHING, Pause, ThreadState
 from holdshort.contract.verdicts import Kind, Verdict
+from holdshort.gatekeeper.facts import Facts
 from holdshort.stream.decider import Context, Step
 from holdshort.stream.errors import Halt
 from holdshort.stream.marks import Mark
@@ -31,10 +32,7 @@ AGE_GRAIN_S: Final = 10
 
 
 class Told(NamedTuple):
-    """One judgement as logs and metrics want it: ids, codes and places, never content.
-
-    `teams` has one for each interrupt of the pause.
-    """
+    """One judgement as logs and audit want it: ids, codes and places, never content."""
 
     kind: Kind
     code: Code | None
@@ -42,7 +40,6 @@ class Told(NamedTuple):
     run_id: str | None
     generation: int | None
     agent: str | None
-    teams: tuple[str, ...]
     topic: str
     partition: int
     offset: int
@@ -104,6 +101,7 @@ class Gate:
         self.tally = Tally()
         self.counts: Counter[tuple[Kind, Code | None]] = Counter()
         self.told: list[Told] = []
+        self.facts = Facts()
 
     # -- state ---------------------------------------------------------------------------------------------
 
@@ -144,9 +142,9 @@ class Gate:
         return self._step(before, state, verdict, record.key, context, place)
 
     def _world(self, state: ThreadState, record: Record, context: Context) -> World:
-        agent = record.topic.removeprefix(thread.AGENT_EVENTS)
-        where = (context.partition, agent)
-        own = state.pause if state.pause and state.pause.agent == agent and not state.pause.sealed else None
+        where = (context.partition, record.topic.removeprefix(thread.AGENT_EVENTS))
+        pause = state.pause
+        own = pause if pause is not None and pause.agent == where[1] and not pause.sealed else None
         return World(
             clock=context.clock,
             open_pauses=self.tally.pauses[where] - (1 if own else 0),
@@ -162,8 +160,11 @@ class Gate:
         context: Context,
         place: tuple[str, int, int],
     ) -> Step[ThreadState]:
-        after = thread.evolve(before, verdict.changes)
         self.counts[verdict.kind, verdict.code] += 1
+        if verdict.kind is Kind.PASSED and not verdict.changes:
+            return Step(verdict.emits, stored)  # most records: nothing but a word passed on
+        after = thread.evolve(before, verdict.changes)
+        self.facts.note(before, after, verdict, place[0], context.now)
         outputs: Sequence[Emit] = verdict.emits
         if verdict.kind not in QUIET:
             told = _told(before, after, verdict, key, place)
@@ -224,14 +225,12 @@ def _told(
 ) -> Told:
     run = after.run or before.run
     pause = after.pause or before.pause
-    interrupts = pause.interrupts if pause else ()
     return Told(
         verdict.kind,
         verdict.code,
         (key or b"").decode(errors="replace"),
-        run.run_id if run else (pause.run_id if pause else None),
+        verdict.run_id or (run.run_id if run else (pause.run_id if pause else None)),
         pause.generation if pause else None,
         run.agent if run else (pause.agent if pause else None),
-        tuple(interrupt.team or CLIENT for interrupt in interrupts),
         *place,
     )

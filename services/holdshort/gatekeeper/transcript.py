@@ -5,10 +5,11 @@ offset, clock, inputs_end}`, or `{at}` alone, which lets time pass.
 """
 
 import json
+import re
 from collections import Counter
 from collections.abc import Iterator
 from datetime import UTC, datetime
-from typing import Any, NamedTuple
+from typing import Any, Final, NamedTuple
 
 import msgspec
 import orjson
@@ -20,6 +21,8 @@ from holdshort.contract.rules import Rules, World
 from holdshort.contract.state import NOTHING, ThreadState
 from holdshort.contract.thread import AGENT_EVENTS, bounded, decide, evolve, fire, next_due
 from holdshort.contract.verdicts import Verdict
+
+_WRONG_TYPE: Final = re.compile(r"Expected `(.+)`, got `(.+)` - at `\$\.(.+)`")
 
 
 class MendTranscriptError(ValueError):
@@ -38,6 +41,29 @@ class Line(NamedTuple):
     timestamp: int
 
 
+class Moment(NamedTuple):
+    """A record at the moment of its judgement: all that the verdict depends on beside the rules."""
+
+    before: ThreadState
+    record: Line
+    now: int
+    world: World
+
+
+class _Form(msgspec.Struct, forbid_unknown_fields=True):
+    """What a line may say; times and topic are judged on their own."""
+
+    topic: Any = None
+    at: Any = None
+    key: str | None = None
+    value: Any = None
+    headers: dict[str, str | bool | int | float] | None = None
+    partition: int | None = None
+    offset: int | None = None
+    clock: Any = None
+    inputs_end: int | None = None
+
+
 class Transcript:
     """The threads of a transcript, and what is said about each line."""
 
@@ -47,15 +73,18 @@ class Transcript:
         self.ends: Counter[tuple[str, int]] = Counter()
         self.now: dict[tuple[str, int], int] = {}
         self.last_at = 0
+        self.moment: Moment | None = None  # of the last record
 
     def play(self, line: dict[str, Any]) -> list[dict[str, Any]]:
         """What the gate says of one line: one answer a record, and one a fired deadline."""
+        _form_of(line)
         self.last_at = read_time(line.get("at", self.last_at))
         if "topic" not in line:
             return list(self._pass_time(self.last_at))
         record = self._record(line)
         before = self.threads.get(record.key, NOTHING)
-        verdict = decide(before, record, self._now(record), self._world(record, line), self.rules)
+        self.moment = moment = Moment(before, record, self._now(record), self._world(record, line))
+        verdict = decide(before, record, moment.now, moment.world, self.rules)
         after = bounded(evolve(before, verdict.changes), self._inputs_end(record, line))
         self._keep(record.key, after)
         return [_answer(verdict, after)]
@@ -65,14 +94,15 @@ class Transcript:
         if topic not in (INPUTS, RESUMES) and not str(topic).startswith(AGENT_EVENTS):
             known = f"{INPUTS}, {RESUMES} or {AGENT_EVENTS}<agent>"
             raise MendTranscriptError(f"topic must be {known}, not {topic!r}")
-        value = _value(line.get("value"))
+        form = _form_of(line)
+        value = _value(form.value)
         key = _key(line)
-        partition = line.get("partition")
+        partition = form.partition
         if partition is None:
             partition = partition_of(key or b"", self.rules.partitions)
-        offset = line.get("offset", self.ends[topic, partition])
+        offset = self.ends[topic, partition] if form.offset is None else form.offset
         self.ends[topic, partition] = max(self.ends[topic, partition], offset + 1)
-        headers = tuple((name, str(text).encode()) for name, text in line.get("headers", {}).items())
+        headers = tuple((name, _header(text)) for name, text in (form.headers or {}).items())
         return Line(topic, partition, offset, key, value, headers, self.last_at)
 
     def _now(self, record: Line) -> int:
@@ -88,14 +118,14 @@ class Transcript:
             if key != record.key and state.pause and state.pause.agent == agent and not state.pause.sealed
         ]
         return World(
-            clock=read_time(line.get("clock", record.timestamp)),
+            clock=record.timestamp if line.get("clock") is None else read_time(line["clock"]),
             open_pauses=len(others),
             open_bytes=sum(pause.size for pause in others),
         )
 
     def _inputs_end(self, record: Line, line: dict[str, Any]) -> int:
-        end: int = line.get("inputs_end", self.ends[INPUTS, record.partition])
-        return end
+        end: int | None = line.get("inputs_end")
+        return self.ends[INPUTS, record.partition] if end is None else end
 
     def _keep(self, key: bytes | None, state: ThreadState) -> None:
         if state.empty:
@@ -115,6 +145,22 @@ class Transcript:
             self._keep(key, after)
             if due.kind != "memory":
                 yield _answer(verdict, after)
+
+
+def _form_of(line: dict[str, Any]) -> _Form:
+    """The line, if it says nothing else than a line may say. Raises MendTranscriptError."""
+    try:
+        return msgspec.convert(line, _Form)
+    except msgspec.ValidationError as error:
+        text = str(error)
+    if wrong := _WRONG_TYPE.search(text):
+        expected, got, place = wrong.groups()
+        raise MendTranscriptError(f"{place} must be {expected.replace(' | ', ' or ')}, not {got}")
+    unknown = next(name for name in line if name not in _Form.__struct_fields__)
+    raise MendTranscriptError(f"a line has no member {unknown!r}; it may have {', '.join(_MEMBERS)}")
+
+
+_MEMBERS: Final = _Form.__struct_fields__
 
 
 def _answer(verdict: Verdict, after: ThreadState) -> dict[str, Any]:
@@ -159,6 +205,10 @@ def _value(value: Any) -> bytes | None:
     if isinstance(value, str):
         return value.encode(errors="surrogatepass")
     return json.dumps(value, ensure_ascii=False, separators=(",", ":")).encode(errors="surrogatepass")
+
+
+def _header(text: Any) -> bytes:
+    return str(text).encode(errors="surrogatepass")
 
 
 def _key(line: dict[str, Any]) -> bytes | None:
