@@ -10,7 +10,12 @@ from typing import Any, Final
 ROOT: Final = Path(__file__).parents[2]
 COMPOSE_FILE: Final = ROOT / "docker-compose.yml"
 MOUNTED: Final = "/etc/holdshort/holdshort.yaml"
-PROFILES: Final[dict[str, tuple[str, ...]]] = {"alone": (), "demo": ("demo",)}
+PROFILES: Final[dict[str, tuple[str, ...]]] = {
+    "alone": (),
+    "demo": ("demo",),
+    "observability": ("observability",),
+    "everything": ("demo", "observability"),
+}
 
 
 def docker_compose(*arguments: str) -> "subprocess.CompletedProcess[str]":
@@ -35,13 +40,13 @@ def composition(profile: str) -> dict[str, Any]:
 
 def services() -> dict[str, dict[str, Any]]:
     """Every service of every profile."""
-    found: dict[str, dict[str, Any]] = composition("demo")["services"]
+    found: dict[str, dict[str, Any]] = composition("everything")["services"]
     return found
 
 
 def of_ours() -> dict[str, dict[str, Any]]:
     """The services that run our image."""
-    return {name: one for name, one in services().items() if name != "kafka"}
+    return {name: one for name, one in services().items() if one["image"].startswith("holdshort")}
 
 
 def kafka_properties() -> dict[str, str]:

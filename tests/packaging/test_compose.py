@@ -53,6 +53,12 @@ def test_the_demo_adds_an_agent_and_its_teams_and_nothing_else() -> None:
     assert demo - alone == {"demo-agent", "demo-team-payments", "demo-team-dba"}
 
 
+def test_observability_adds_prometheus_and_grafana_and_nothing_else() -> None:
+    alone, observed = (set(composition(profile)["services"]) for profile in ("alone", "observability"))
+
+    assert observed - alone == {"prometheus", "grafana"}
+
+
 # -- images -------------------------------------------------------------------------------------------------
 
 

@@ -180,4 +180,6 @@ def test_a_service_with_a_setting_that_is_none_does_not_start(command: str) -> N
     done = holdshort(command, HOLDSHORT_PARTITION="4")
 
     assert done.returncode == 2
-    assert done.stderr == "holdshort: HOLDSHORT_PARTITION: there is no such setting\n"
+    assert done.stderr == (
+        "holdshort: HOLDSHORT_PARTITION: there is no such setting; do you mean HOLDSHORT_PARTITIONS?\n"
+    )

@@ -1,73 +1,62 @@
-"""Every metric once: name, meaning, labels. Labels come from closed sets, never from a record.
+"""What gatekeeper and router tell, in the metrics of catalogue.py.
 
-Children of labels are made at start, so that the first event is seen by `increase()`.
+Children of labels are made at start, so that the first event is seen by `increase()`. A name that the
+configuration does not know (any more) is counted as REMOVED: label values stay bounded whatever is read.
 """
 
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager
+from itertools import product
 from time import perf_counter
 from typing import Any, Final
 
-from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram
-from prometheus_client.core import GaugeMetricFamily, Metric
+from prometheus_client import CollectorRegistry
+from prometheus_client.core import Metric
+from prometheus_client.process_collector import ProcessCollector
 from prometheus_client.registry import Collector
 
+from holdshort import __version__
+from holdshort.contract.routes import Owner
+from holdshort.telemetry import catalogue
+
 LANE_STATES: Final = ("created", "fencing", "restoring", "running", "halted")
-_FAST: Final = (0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10)
-_RESTORE: Final = (0.1, 0.5, 1, 2.5, 5, 10, 30, 60, 120, 300, 600)
-_SIZES: Final = (1, 2, 5, 10, 25, 50, 100, 250, 500, 1000, 2500, 5000)
-DECISION_BUCKETS: Final = (1, 5, 15, 60, 300, 900, 1800, 3600, 14400, 28800, 86400, 259200, 604800)
+OUTCOMES: Final = ("settled", "expired", "superseded", "abandoned")
+REMOVED: Final = "(removed)"
+
+
+class Known:
+    """The teams and routes of the configuration, and everything else as REMOVED."""
+
+    def __init__(self, teams: Iterable[str], owners: Iterable[Owner]) -> None:
+        self.teams = tuple(dict.fromkeys(teams))
+        self.owners = tuple(dict.fromkeys(owners))
+
+    def team(self, name: str) -> str:
+        return name if name in self.teams else REMOVED
+
+    def owner(self, owner: Owner) -> Owner:
+        return owner if owner in self.owners else Owner(REMOVED, self.team(owner.team))
 
 
 class EngineMetrics:
     """What the engine of one service tells about its lanes."""
 
     def __init__(self, service: str, registry: CollectorRegistry) -> None:
-        labels = {"service": service}
-        self._transactions = Counter(
-            "holdshort_transactions",
-            "Transactions, by how they ended: committed, failed (outcome read from the log) or fenced.",
-            ("service", "result"),
-            registry=registry,
-        )
-        self._committed = self._transactions.labels(**labels, result="committed")
-        self._failed = self._transactions.labels(**labels, result="failed")
-        self._fenced = self._transactions.labels(**labels, result="fenced")
-        self._commit_seconds = Histogram(
-            "holdshort_transaction_seconds",
-            "Time from the first record of a transaction to its commit.",
-            ("service",),
-            buckets=_FAST,
-            registry=registry,
-        ).labels(**labels)
-        self._batch_records = Histogram(
-            "holdshort_batch_records",
-            "Records decided in one transaction.",
-            ("service",),
-            buckets=_SIZES,
-            registry=registry,
-        ).labels(**labels)
-        self._restore_seconds = Histogram(
-            "holdshort_restore_seconds",
-            "Time from the fence of a lane to its state being restored.",
-            ("service",),
-            buckets=_RESTORE,
-            registry=registry,
-        ).labels(**labels)
-        self._lane_states = Gauge(
-            "holdshort_lanes",
-            "Lanes of this process, by the state of their task.",
-            ("service", "state"),
-            registry=registry,
-        )
-        self._by_state = {state: self._lane_states.labels(**labels, state=state) for state in LANE_STATES}
-        self._rebalances = Counter(
-            "holdshort_rebalances",
-            "Assignments of lanes by the group.",
-            ("service",),
-            registry=registry,
-        ).labels(**labels)
+        transactions = catalogue.TRANSACTIONS.counter(registry)
+        self._committed = transactions.labels(service, "committed")
+        self._failed = transactions.labels(service, "failed")
+        self._fenced = transactions.labels(service, "fenced")
+        self._commit_seconds = catalogue.TRANSACTION_SECONDS.histogram(registry).labels(service)
+        self._batch_records = catalogue.BATCH_RECORDS.histogram(registry).labels(service)
+        self._restore_seconds = catalogue.RESTORE_SECONDS.histogram(registry).labels(service)
+        self._retries = catalogue.LANE_RETRIES.counter(registry).labels(service)
+        self._rebalances = catalogue.REBALANCES.counter(registry).labels(service)
+        self._loop_lag = catalogue.LOOP_LAG.histogram(registry).labels(service)
+        lanes = catalogue.LANES.gauge(registry)
+        self._by_state = {state: lanes.labels(service, state) for state in LANE_STATES}
         self._states: dict[int, str] = {}
+        catalogue.BUILD_INFO.gauge(registry).labels(service, __version__).set(1)
+        ProcessCollector(registry=registry)
 
     @contextmanager
     def committing(self, records: int) -> Iterator[None]:
@@ -83,14 +72,20 @@ class EngineMetrics:
         yield
         self._restore_seconds.observe(perf_counter() - began)
 
-    def retried(self) -> None:
+    def not_committed(self) -> None:
         self._failed.inc()
 
     def fenced(self) -> None:
         self._fenced.inc()
 
+    def retried(self) -> None:
+        self._retries.inc()
+
     def rebalanced(self) -> None:
         self._rebalances.inc()
+
+    def loop_was_late(self, seconds: float) -> None:
+        self._loop_lag.observe(max(0.0, seconds))
 
     def lane_is(self, lane: int, state: str) -> None:
         self._states[lane] = state  # one that is closed is not counted any more
@@ -99,61 +94,123 @@ class EngineMetrics:
 
 
 class JudgementMetrics:
-    """What one service tells about the records that it has judged."""
+    """What one service tells about the records that it has judged, and those it could not use."""
 
     def __init__(
-        self, service: str, verdicts: Iterable[tuple[str, str | None]], registry: CollectorRegistry
+        self,
+        service: str,
+        verdicts: Iterable[tuple[str, str | None]],
+        codes: Iterable[str],
+        registry: CollectorRegistry,
     ) -> None:
-        judged = Counter(
-            "holdshort_records_judged",
-            "Records and deadlines judged, by verdict and code.",
-            ("service", "verdict", "code"),
-            registry=registry,
-        )
-        self._judged = {
-            (verdict, code): judged.labels(service=service, verdict=verdict, code=code or "")
-            for verdict, code in verdicts
-        }
+        self._service = service
+        self._judged = catalogue.RECORDS_JUDGED.counter(registry)
+        self._dead = catalogue.DEAD_LETTERS.counter(registry)
+        for verdict, code in verdicts:
+            self._judged.labels(service, verdict, code or "")
+        for code in codes:
+            self._dead.labels(service, code)
 
     def judged(self, counts: Mapping[Any, int]) -> None:
-        for key, count in counts.items():
-            self._judged[key].inc(count)
+        """By (verdict, code)."""
+        for (verdict, code), count in counts.items():
+            self._judged.labels(self._service, verdict, code or "").inc(count)
+
+    def dead(self, counts: Mapping[Any, int]) -> None:
+        """By code."""
+        for code, count in counts.items():
+            self._dead.labels(self._service, code).inc(count)
+
+
+class DecisionTimes:
+    """How long people took, by route and team."""
+
+    def __init__(self, known: Known, registry: CollectorRegistry) -> None:
+        self._known = known
+        self._seconds = catalogue.DECISION_SECONDS.histogram(registry)
+        for owner in known.owners:
+            self._seconds.labels(*owner)
+
+    def decided(self, times: Iterable[tuple[Owner, float]]) -> None:
+        for owner, seconds in times:
+            self._seconds.labels(*self._known.owner(owner)).observe(max(0.0, seconds))
 
 
 class GateMetrics:
-    """What the gatekeeper tells about pauses and inputs beside its verdicts."""
+    """What the gatekeeper tells about interrupts beside its verdicts."""
 
-    def __init__(self, teams: Iterable[str], registry: CollectorRegistry) -> None:
-        opened = Counter(
-            "holdshort_interrupts_opened", "Interrupts opened, by team.", ("team",), registry=registry
-        )
-        self.opened = {team: opened.labels(team=team) for team in teams}
-        closed = Counter(
-            "holdshort_pauses_closed",
-            "Pauses that ended, by how: settled, superseded, abandoned.",
-            ("how",),
-            registry=registry,
-        )
-        self.closed = {how: closed.labels(how=how) for how in ("settled", "superseded", "abandoned")}
-        self.not_gated = Counter(
-            "holdshort_runs_not_gated",
-            "Runs that paused by a legacy event without being gated: declare legacy_interrupts.",
-            registry=registry,
-        )
+    def __init__(self, known: Known, registry: CollectorRegistry) -> None:
+        self._known = known
+        self._opened = catalogue.INTERRUPTS_OPENED.counter(registry)
+        self._closed = catalogue.INTERRUPTS_CLOSED.counter(registry)
+        for owner in known.owners:
+            self._opened.labels(*owner)
+            for outcome in OUTCOMES:
+                self._closed.labels(*owner, outcome)
+        schemas = catalogue.SCHEMA_ADMISSIONS.counter(registry)
+        self._schemas = {admitted: schemas.labels(_result(admitted)) for admitted in (True, False)}
+        self._not_gated = catalogue.RUNS_NOT_GATED.counter(registry)
+
+    def opened(self, counts: Mapping[Owner, int]) -> None:
+        for owner, count in counts.items():
+            self._opened.labels(*self._known.owner(owner)).inc(count)
+
+    def closed(self, counts: Mapping[tuple[Owner, str], int]) -> None:
+        """By owner and outcome, one of OUTCOMES."""
+        for (owner, outcome), count in counts.items():
+            self._closed.labels(*self._known.owner(owner), outcome).inc(count)
+
+    def schemas(self, counts: Mapping[bool, int]) -> None:
+        """By whether it was admitted."""
+        for admitted, count in counts.items():
+            self._schemas[admitted].inc(count)
+
+    def not_gated(self, count: int) -> None:
+        self._not_gated.inc(count)
+
+
+def _result(admitted: bool) -> str:
+    return "admitted" if admitted else "refused"
 
 
 class RouterMetrics:
-    """What the router tells about batches beside its verdicts."""
+    """What the router tells about decisions and batches beside its verdicts."""
 
-    def __init__(self, registry: CollectorRegistry) -> None:
-        self.forwarded = Counter(
-            "holdshort_batches_forwarded", "Whole batches sent to the gate.", registry=registry
-        )
-        self.held = Counter(
-            "holdshort_batches_held",
-            "Complete batches that are not sent, because asking again would not help; see the log.",
-            registry=registry,
-        )
+    def __init__(
+        self,
+        known: Known,
+        verdicts: Iterable[tuple[str, str | None]],
+        deeds: Iterable[str],
+        registry: CollectorRegistry,
+    ) -> None:
+        self._known = known
+        self._judged = catalogue.DECISIONS_JUDGED.counter(registry)
+        for team, (verdict, code) in product(known.teams, verdicts):
+            self._judged.labels(team, verdict, code or "")
+        self._deeds = catalogue.ROUTER_DEEDS.counter(registry)
+        for deed, team in product(deeds, ("", *known.teams)):
+            self._deeds.labels(deed, team)
+        self._forwarded = catalogue.BATCHES_FORWARDED.counter(registry)
+        self._waits = catalogue.BATCH_WAIT_SECONDS.histogram(registry)
+
+    def judged(self, counts: Mapping[tuple[str, str, str | None], int]) -> None:
+        """By (team, verdict, code)."""
+        for (team, verdict, code), count in counts.items():
+            self._judged.labels(self._known.team(team), verdict, code or "").inc(count)
+
+    def did(self, counts: Mapping[tuple[str, str], int]) -> None:
+        """By deed and team, empty for none."""
+        for (deed, team), count in counts.items():
+            self._deeds.labels(deed, self._known.team(team) if team else "").inc(count)
+
+    def forwarded(self, waits: Iterable[float]) -> None:
+        """Batches, by how long each waited, in s."""
+        for seconds in waits:
+            self._forwarded.inc()
+            self._waits.observe(max(0.0, seconds))
+
+
+# -- computed at a scrape -----------------------------------------------------------------------------------
 
 
 class Scraped(Collector):
@@ -176,45 +233,48 @@ class Scraped(Collector):
         return []
 
 
-def pending_interrupts(teams: Mapping[str, tuple[int, int]]) -> Iterator[Metric]:
-    """Open interrupts by team, and when the oldest opened."""
-    count = GaugeMetricFamily(
-        "holdshort_interrupts_pending", "Interrupts that are open now, by team.", labels=["team"]
-    )
-    oldest = GaugeMetricFamily(
-        "holdshort_interrupts_oldest_timestamp_seconds",
-        "When the oldest open interrupt of the team was opened; absent if there is none.",
-        labels=["team"],
-    )
-    for team, (pending, since) in teams.items():
-        count.add_metric([team], pending)
-        if pending:
-            oldest.add_metric([team], since)
-    yield count
-    yield oldest
+def pending_interrupts(known: Known, found: Iterable[tuple[str, int, int]]) -> Iterator[Metric]:
+    """Open interrupts: `found` is team, how many, and when the oldest opened (s since the epoch)."""
+    pending = dict.fromkeys(known.teams, 0)
+    oldest: dict[str, int] = {}
+    for name, count, since in found:
+        if count:
+            team = known.team(name)
+            pending[team] = pending.get(team, 0) + count
+            oldest[team] = min(oldest.get(team, since), since)
+    yield _by(catalogue.INTERRUPTS_PENDING, {(team,): count for team, count in pending.items()})
+    yield _by(catalogue.INTERRUPTS_OLDEST, {(team,): since for team, since in oldest.items()})
+
+
+def batches(found: Iterable[tuple[tuple[str, str], int]], held: Iterable[str]) -> Iterator[Metric]:
+    """Batches by (state, code); `held` are the codes for which one can be held."""
+    states = [("gathering", ""), ("forwarded", ""), *(("held", code) for code in held)]
+    counts: dict[tuple[str, ...], int] = dict.fromkeys(states, 0)
+    for key, count in found:
+        counts[key] = counts.get(key, 0) + count
+    yield _by(catalogue.BATCHES, counts)
 
 
 def input_lag(service: str, lag: Mapping[Any, int]) -> Iterator[Metric]:
     """Offsets that each input topic is behind its end, over its partitions read by this process."""
-    family = GaugeMetricFamily(
-        "holdshort_input_lag_records",
-        "Offsets behind the end of an input topic, as last heard of.",
-        labels=["service", "topic"],
-    )
-    topics: dict[str, int] = {}
+    topics: dict[tuple[str, ...], int] = {}
     for (topic, _), behind in lag.items():
-        topics[topic] = topics.get(topic, 0) + behind
-    for topic, behind in topics.items():
-        family.add_metric([service, topic], behind)
-    yield family
+        topics[service, topic] = topics.get((service, topic), 0) + behind
+    yield _by(catalogue.INPUT_LAG, topics)
 
 
-def state_size(service: str, entries: int, size: int) -> Iterator[Metric]:
-    """What the lanes of this process hold in memory."""
-    for name, meaning, value in (
-        ("entries", "Keys with state in the lanes of this process.", entries),
-        ("bytes", "Bytes of state in the lanes of this process.", size),
-    ):
-        family = GaugeMetricFamily(f"holdshort_state_{name}", meaning, labels=["service"])
-        family.add_metric([service], value)
-        yield family
+def lanes_at_work(
+    service: str, *, entries: int, size: int, remaining: int, last_poll: float | None
+) -> Iterator[Metric]:
+    """What the lanes of this process hold and how far they are; `last_poll` in s since the epoch."""
+    yield _by(catalogue.STATE_ENTRIES, {(service,): entries})
+    yield _by(catalogue.STATE_BYTES, {(service,): size})
+    yield _by(catalogue.RESTORE_REMAINING, {(service,): remaining})
+    yield _by(catalogue.LAST_POLL, {} if last_poll is None else {(service,): last_poll})
+
+
+def _by(spec: catalogue.Spec, values: Mapping[tuple[str, ...], float]) -> Metric:
+    family = spec.family()
+    for labels, value in values.items():
+        family.add_metric(labels, value)
+    return family
