@@ -1,0 +1,28 @@
+"""The Kafka to measure on: that of KAFKA_BOOTSTRAP_SERVERS, or our embedded one with a heap fit for load."""
+
+import asyncio
+import os
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import Final
+
+from tests.bench.subject import Broker
+
+from holdshort.stream.embedded import BrokerSettings, EmbeddedKafka
+
+HEAP_MB: Final = 1024
+
+
+@contextmanager
+def broker() -> Iterator[Broker]:
+    """A Kafka that is up; an embedded one is a process of its own, whose CPU is told apart."""
+    if given := os.environ.get("KAFKA_BOOTSTRAP_SERVERS"):
+        yield Broker(given, None)
+        return
+    kafka = EmbeddedKafka(BrokerSettings(heap_mb=HEAP_MB))
+    with asyncio.Runner() as runner:
+        runner.run(kafka.start())
+        try:
+            yield Broker(kafka.bootstrap_servers, kafka.pids[1])
+        finally:
+            runner.run(kafka.stop())
