@@ -146,10 +146,20 @@ async def test_the_first_decision_stands_and_the_same_again_is_a_duplicate(s: Sy
 async def test_the_same_decision_id_gets_the_same_receipt(s: System) -> None:
     await pay_and_migrate(s)
     first = await s.decide("payments", "t", {"pay": {"approved": 1}}, decisionId="d")
-    again = await s.decide("payments", "t", {"pay": {"approved": True}}, decisionId="d")
+    again = await s.decide("payments", "t", {"pay": {"approved": 1}}, decisionId="d")
 
     assert again == first | {"verdict": "duplicate"}
     assert list(s.asked("payments")) == ["pay"]
+
+
+@routed
+async def test_the_same_decision_id_does_not_hide_a_contradiction(s: System) -> None:
+    await pay_and_migrate(s)
+    first = await s.decide("payments", "t", {"pay": {"approved": True}}, decisionId="d")
+    other = await s.decide("payments", "t", {"pay": {"approved": False}}, decisionId="d")
+
+    assert (other["verdict"], other["entries"]) == ("duplicate", first["entries"])
+    assert [one["code"] for one in other["problems"]] == ["ALREADY_DECIDED"]
 
 
 @routed

@@ -10,7 +10,7 @@ Every record comes a second after the last. What either writes is read by the ot
 """
 
 from collections import defaultdict, deque
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 import orjson
@@ -115,9 +115,10 @@ class Both:
         self.event("TOOL_CALL_START", run, toolCallId=call, toolCallName=tool)
         self.event("TOOL_CALL_ARGS", run, toolCallId=call, delta=args)
 
-    def decides(self, team: str, *, thread: str = "t", **members: Any) -> None:
-        """A decision of a team: our form if it says `v`, else bare AG-UI."""
-        self.write(f"decisions.{team}", {"threadId": thread, **members}, thread)
+    def decides(self, team: str, *, thread: str = "t", by: str | None = None, **members: Any) -> None:
+        """A decision of a team: our form if it says `v`, else bare AG-UI; `by` is a principal."""
+        headers = {"holdshort-principal": by} if by is not None else None
+        self.write(f"decisions.{team}", {"threadId": thread, **members}, thread, headers)
 
     def forwarded(self, thread: str = "t") -> str:
         """The run id of the batch that the router has sent."""
@@ -142,13 +143,44 @@ class Both:
     def passes(self, seconds: float) -> None:
         """Let time pass: what is due fires."""
         self.now += round(seconds * SECOND)
-        waiting: deque[Record] = deque()
+        while waiting := deque([*self._gate_fires(), *self._router_fires()]):
+            while waiting:
+                waiting += self._read(waiting.popleft())
+
+    def _gate_fires(self) -> Iterator[Record]:
         for key in list(self.threads):
             while (state := self.threads.get(key)) and (due := self.gate.mark(state).due) and due <= self.now:
                 step = self.gate.fire(key, state, self._context(due))
-                waiting += self._gate_wrote(key, step)
-        while waiting:
-            waiting += self._read(waiting.popleft())
+                yield from self._gate_wrote(key, step)
+
+    def _router_fires(self) -> Iterator[Record]:
+        """What is due by the router, if it has read all that the teams have decided."""
+        for key in list(self.gatherings):
+            while (state := self.gatherings.get(key)) and (due := state.due) and due <= self.now:
+                yield from self._router_wrote(key, self._fire(key, state, due))
+
+    def _fire(self, key: bytes, state: Gathering, due: int) -> Step[Gathering]:
+        rows = {"pending": self.rows.get(key)}
+        step = self.router.fire(key, state, self._context(due, rows=rows))
+        if step.wanted:
+            fetched = {place: self._fetch(*place) for place in step.wanted}
+            step = self.router.fire(key, state, self._context(due, fetched, rows))
+        assert not step.wanted, "it wanted records twice"
+        return step
+
+    def crashes(self) -> None:
+        """Both services are gone, and are back with what they had written."""
+        gate, router = Gate(self.gate.rules), RouterDecider(self.router.rules, TEAMS)
+        gate.notes, router.notes = dict(self.gate.notes), dict(self.router.notes)
+        threads = {key: self.gate.encode(key, state) for key, state in self.threads.items()}
+        gatherings = {key: self.router.encode(key, state) for key, state in self.gatherings.items()}
+        self.gate, self.router = gate, router
+        self.threads = {key: gate.decode(value) for key, value in threads.items()}
+        self.gatherings = {key: router.decode(value) for key, value in gatherings.items()}
+        for value in threads.values():
+            gate.counted(0, gate.mark_of(value), +1)
+        for value in gatherings.values():
+            router.counted(0, router.mark_of(value), +1)
 
     def _append(
         self, topic: str, key: bytes | None, value: bytes | None, headers: Sequence[tuple[str, bytes]] = ()
@@ -207,10 +239,18 @@ class Both:
 
     def _router_wrote(self, key: bytes | None, step: Step[Gathering]) -> list[Record]:
         written = self._outputs(step.outputs)
-        before = self.gatherings.get(key or b"")
-        if step.state is not None and step.state is not before and key is not None:
-            self.gatherings[key] = step.state
-            written.append(self._append("gathering", key, self.router.encode(key, step.state)))
+        before, after = self.gatherings.get(key or b""), step.state
+        if after is before or key is None:
+            return written
+        for state, times in ((before, -1), (after, +1)):
+            if state is not None:
+                self.router.counted(0, self.router.mark(state), times)
+        if after is None:
+            del self.gatherings[key]
+        else:
+            self.gatherings[key] = after
+        value = None if after is None else self.router.encode(key, after)
+        written.append(self._append("gathering", key, value))
         return written
 
     def _outputs(self, outputs: Sequence[Output]) -> list[Record]:

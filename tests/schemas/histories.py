@@ -5,6 +5,7 @@ from typing import Any, Final
 
 import orjson
 from tests.schemas.both import Both, approved, cancelled, few_pauses, question, rules
+from tests.schemas.people import PEOPLE
 
 from holdshort.contract.routes import RouteTable
 
@@ -291,4 +292,5 @@ HISTORIES: Final[tuple[Callable[[], Both], ...]] = (
     refused_from_the_router,
     runs_outside_the_gate,
     what_cannot_be_used,
+    *PEOPLE,
 )

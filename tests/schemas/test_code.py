@@ -6,7 +6,7 @@ import msgspec
 import pytest
 from tests.schemas.catalogue import ALL
 
-from holdshort.contract import pending, state
+from holdshort.contract import pending, routes, state
 from holdshort.router import gathering
 from holdshort.stream import positions
 
@@ -27,6 +27,8 @@ RECORDS: Final[list[tuple[type[msgspec.Struct], str, str]]] = [
     (gathering.Gathering, GATHERING, ""),
     (gathering.Asked, GATHERING, "/properties/asked/items"),
     (gathering.Answer, GATHERING, "/$defs/answer"),
+    (gathering.Claim, GATHERING, "/properties/asked/items/properties/claim/anyOf/0"),
+    (routes.Policy, GATHERING, "/$defs/policy"),
     (gathering.Receipt, GATHERING, "/properties/receipts/items"),
     (positions.Positions, "positions.v1", ""),
 ]
@@ -46,7 +48,8 @@ def test_class_and_schema_agree(kind: type[msgspec.Struct], schema: str, place: 
     assert described["properties"].keys() == fields.keys()
     required = {name for name, field in fields.items() if field.required}
     assert set(described.get("required", [])) == required | always
-    for name in fields.keys() - required - always - {"payload"}:  # an absent payload is not null
+    absent = {name for name, field in fields.items() if field.default is msgspec.UNSET}  # which is not null
+    for name in fields.keys() - required - always - absent:
         assert described["properties"][name]["default"] == _default(fields[name]), name
 
 

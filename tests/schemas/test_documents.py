@@ -10,13 +10,20 @@ from holdshort.contract.codes import Code
 from holdshort.contract.verdicts import Kind
 from holdshort.gatekeeper.decider import QUIET
 from holdshort.router.codes import DecisionCode
-from holdshort.router.decider import HOLD
+from holdshort.router.decider import HELD
 
 # Objects that others write, AG-UI's above all, and a place where one record stands inside another.
 OPEN: Final = {
     "approval.v1": {"/properties/interrupt", "/properties/interrupt/properties/responseSchema"},
     "audit.v1": {"/properties/digests"},  # closed by service, in /$defs/gate and /$defs/router
-    "decision.v1": {"", "/$defs/bare", "/$defs/resume/items", "/$defs/resume/items/properties/metadata"},
+    "decision.v1": {
+        "",
+        "/$defs/bare",
+        "/$defs/decision/properties/resume/items",
+        "/$defs/decision/properties/resume/items/properties/metadata",
+        "/$defs/resume/items",
+        "/$defs/resume/items/properties/metadata",
+    },
     "gathering.v1": {
         "/properties/receipts/items/properties/value",
         "/$defs/answer/properties/metadata",
@@ -124,7 +131,7 @@ def test_the_audit_knows_every_verdict_that_is_not_quiet() -> None:
 
 
 def test_a_gathering_is_held_for_the_reasons_that_the_router_knows() -> None:
-    assert _enumerated("gathering.v1", "properties", "held") == {*HOLD, "INCOMPLETE_CONTEXT", None}
+    assert _enumerated("gathering.v1", "properties", "held") == {*HELD, None}
 
 
 @pytest.mark.parametrize("code", sorted({*Code, *DecisionCode}))

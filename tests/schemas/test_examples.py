@@ -16,8 +16,8 @@ from holdshort.contract.canon import canonical, sha256
 from holdshort.contract.pending import UpgradeFirstError, decode_head, decode_pending, encode_pending
 from holdshort.contract.state import Interrupt, ToolCall
 from holdshort.router.decider import RouterDecider
-from holdshort.router.decisions import seen_digest
 from holdshort.router.gathering import encode_gathering
+from holdshort.router.records import seen_digest
 from holdshort.settings import MendSettingsError, load_config
 from holdshort.stream.decider import Context
 from holdshort.stream.errors import Halt
@@ -82,6 +82,7 @@ READERS: Final[dict[str, Callable[[Example], bytes | None]]] = {
 LATER_MEMBERS: Final = "a member that a later version of this form adds must not stop an older reader"
 OWN_WRITING: Final = "the reader trusts what only we write, and needs no second judgement of it"
 MORE_LENIENT: Final = {
+    ("pending.v1", "a-code-nobody-knows"): LATER_MEMBERS,
     ("pending.v1", "a-digest-cut-short"): OWN_WRITING,
     ("pending.v1", "a-pause-without-the-end-of-inputs"): OWN_WRITING,
     ("pending.v1", "an-open-pause-without-questions"): OWN_WRITING,
@@ -98,6 +99,7 @@ MORE_LENIENT: Final = {
 }
 # What JSON Schema cannot say, or the generated schema does not: the code is the stricter one.
 STRICTER_CODE: Final = {
+    "a-quorum-that-nobody-proves": "what several places say together",
     "a-route-of-both-kinds": "one member of two",
     "a-star-in-the-middle": "the form of a reason",
     "a-team-nobody-listed": "one name in two places",

@@ -6,20 +6,41 @@ from prometheus_client import CollectorRegistry, Metric
 
 from holdshort.contract.codes import Code
 from holdshort.router.codes import DecisionCode
-from holdshort.router.decider import RouterDecider, Told
+from holdshort.router.decider import HELD, RouterDecider, Told
+from holdshort.router.facts import Facts
 from holdshort.router.gathering import Gathering
+from holdshort.router.turn import ALERTS, DEEDS
 from holdshort.settings import RESERVED_TEAMS, Config, KafkaSettings, Settings
 from holdshort.stream.decider import Decider
 from holdshort.stream.service import Service
 from holdshort.stream.topics import ROUTER, table
 from holdshort.telemetry.logs import Event, logger
-from holdshort.telemetry.metrics import JudgementMetrics, RouterMetrics, Scraped, input_lag, state_size
+from holdshort.telemetry.metrics import (
+    DecisionTimes,
+    JudgementMetrics,
+    Known,
+    RouterMetrics,
+    Scraped,
+    batches,
+)
 
 _EVENTS = {
     "decided": Event.DECISION_JUDGED,
     "forwarded": Event.BATCH_FORWARDED,
     "held": Event.BATCH_HELD,
     "dead": Event.RECORD_DEAD,
+    "shown_again": Event.QUESTIONS_SHOWN_AGAIN,
+    "sent_again": Event.BATCH_SENT_AGAIN,
+    "reminded": Event.QUESTION_REMINDED,
+    "escalated": Event.QUESTION_ESCALATED,
+    "overflowed": Event.QUESTION_OVERFLOWED,
+    "answered": Event.QUESTION_ANSWERED_BY_ROUTER,
+    "cancelled": Event.QUESTION_CANCELLED_BY_ROUTER,
+    "expired": Event.ANSWER_EXPIRED,
+    "overdue": Event.QUESTION_OVERDUE,
+    "unfit": Event.ROUTERS_ANSWER_UNFIT,
+    "abandoned": Event.PAUSE_ABANDONED,
+    "overruled": Event.ANSWER_OVERRULED,
 }
 
 
@@ -30,8 +51,10 @@ class Router:
         registry = CollectorRegistry()
         rules = config.rules(settings.partitions)
         teams = [*config.teams, *RESERVED_TEAMS]
-        self._judged = JudgementMetrics(ROUTER, _verdicts(), registry)
-        self._metrics = RouterMetrics(registry)
+        known = Known(teams, rules.routes.owners)
+        self._judged = JudgementMetrics(ROUTER, _verdicts(), (*DecisionCode, Code.MISKEYED_RECORD), registry)
+        self._metrics = RouterMetrics(known, _of_entries(), DEEDS, registry)
+        self._times = DecisionTimes(known, registry)
         self._log = logger().bind(service=ROUTER)
         self._service: Service[Gathering] = Service(
             ROUTER,
@@ -52,16 +75,19 @@ class Router:
         assert isinstance(decider, RouterDecider)
         counts, decider.counts = decider.counts, type(decider.counts)()
         told, decider.told = decider.told, []
+        facts, decider.facts = decider.facts, Facts()
         self._judged.judged(counts)
+        self._judged.dead(facts.dead)
+        self._metrics.judged(facts.judged)
+        self._metrics.did(facts.deeds)
+        self._metrics.forwarded(facts.waits)
+        self._times.decided(facts.decided)
         for one in told:
             self._tell(one)
 
     def _tell(self, told: Told) -> None:
-        if told.what == "forwarded":
-            self._metrics.forwarded.inc()
-        elif told.what == "held":
-            self._metrics.held.inc()
-        self._log.info(
+        log = self._log.warning if told.what in ALERTS else self._log.info
+        log(
             _EVENTS[told.what],
             thread_id=told.thread,
             generation=told.generation,
@@ -71,12 +97,18 @@ class Router:
         )
 
     def _scrape(self) -> Iterator[Metric]:
-        yield from input_lag(ROUTER, self._service.lag())
-        yield from state_size(ROUTER, *self._service.state_size())
+        routers = [one for one in self._service.deciders() if isinstance(one, RouterDecider)]
+        yield from batches((one for router in routers for one in list(router.batches.items())), HELD)
+        yield from self._service.scrape()
+
+
+def _of_entries() -> Iterator[tuple[str, str | None]]:
+    """Every verdict and code of an entry of a decision, so that the first of each is seen to increase."""
+    yield from (("accepted", None), ("duplicate", None))
+    yield from (("refused", code) for code in (*DecisionCode, *Code))
 
 
 def _verdicts() -> Iterator[tuple[str, str | None]]:
-    """Every pair that can occur, so that the first of each is seen to increase."""
-    yield from (("accepted", None), ("duplicate", None))
-    for code in (*DecisionCode, *Code):
-        yield from (("refused", code), ("unreadable", code))
+    """Every verdict and code of a record."""
+    yield from _of_entries()
+    yield from (("unreadable", code) for code in (*DecisionCode, *Code))

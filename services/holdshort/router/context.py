@@ -12,7 +12,8 @@ import msgspec
 import orjson
 
 from holdshort.contract.state import Pause, Pointer
-from holdshort.router.gathering import Answer, Gathering
+from holdshort.contract.statement import SIGNATURE
+from holdshort.router.gathering import Answer, Asked, Gathering
 from holdshort.stream.records import Record, RecordPlace, TopicPartition
 
 _EMPTY: Final[dict[str, Any]] = {
@@ -39,6 +40,11 @@ class Rebuilt(msgspec.Struct, frozen=True):
 
     members: dict[str, Any]
     complete: bool
+
+
+def without_context() -> Rebuilt:
+    """None of it: what is too large to be sent, for an agent that has a checkpoint of its own."""
+    return Rebuilt(dict(_EMPTY), complete=False)
 
 
 def rebuild(pause: Pause, fetched: Mapping[RecordPlace, Record | None]) -> Rebuilt:
@@ -75,11 +81,11 @@ def _without_command(props: Any) -> Any:
     return members
 
 
-def run_input(pause: Pause, gathering: Gathering, rebuilt: Rebuilt) -> bytes:
+def run_input(pause: Pause, gathering: Gathering, run_id: str, rebuilt: Rebuilt) -> bytes:
     """The RunAgentInput that resumes the pause, its entries in the order of the interrupts."""
     whole = {
         "threadId": gathering.thread_id,
-        "runId": gathering.run_id,
+        "runId": run_id,
         "parentRunId": pause.run_id,
         **rebuilt.members,
         "resume": [_entry(gathering, id_, rebuilt.complete) for id_ in pause.ids],
@@ -90,26 +96,44 @@ def run_input(pause: Pause, gathering: Gathering, rebuilt: Rebuilt) -> bytes:
 def _entry(gathering: Gathering, interrupt_id: str, complete: bool) -> dict[str, Any]:
     asked = gathering.one(interrupt_id)
     answer = asked.answer if asked is not None else None
+    assert asked is not None
     assert answer is not None, "only a complete batch is sent"
     entry: dict[str, Any] = {"interruptId": interrupt_id, "status": answer.status}
     if answer.payload is not msgspec.UNSET:
         entry["payload"] = answer.payload
-    entry["metadata"] = _metadata(answer, complete)
+    own = dict(msgspec.json.decode(answer.metadata, type=dict[str, msgspec.Raw])) if answer.metadata else {}
+    entry["metadata"] = {**own, **_signatures(asked, answer), "holdshort": _said(asked, answer, complete)}
     return entry
 
 
-def _metadata(answer: Answer, complete: bool) -> dict[str, Any]:
-    """Who decided; the entry's own metadata beside it."""
-    own = dict(msgspec.json.decode(answer.metadata, type=dict[str, msgspec.Raw])) if answer.metadata else {}
+def _said(asked: Asked, answer: Answer, complete: bool) -> dict[str, Any]:
+    """Who decided: one person, or all of a quorum; or why nobody did."""
     said = {
         "team": answer.team,
         "decisionId": answer.decision_id,
+        **_decider(answer),
+        "quorum": [_decider(one) for one in (*asked.votes, answer)] if asked.votes else None,
+        "cause": answer.cause,
+        "context": None if complete else "incomplete",
+    }
+    return {name: value for name, value in said.items() if value is not None}
+
+
+def _decider(answer: Answer) -> dict[str, Any]:
+    said = {
         "decidedBy": answer.decided_by,
         "decidedAt": answer.decided_at,
         "comment": answer.comment,
-        "context": None if complete else "incomplete",
+        "proof": answer.proof,
     }
-    return {**own, "holdshort": {name: value for name, value in said.items() if value is not None}}
+    return {name: value for name, value in said.items() if value is not None}
+
+
+def _signatures(asked: Asked, answer: Answer) -> dict[str, Any]:
+    """As they came, so that the agent can check them again; of a quorum, all of them beside the last."""
+    found = [one.signature for one in (*asked.votes, answer) if one.signature is not None]
+    last = {SIGNATURE: answer.signature} if answer.signature is not None else {}
+    return {**last, SIGNATURE + "s": found} if len(found) > 1 else last
 
 
 def _raw(value: Any) -> orjson.Fragment:

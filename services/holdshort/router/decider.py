@@ -1,4 +1,8 @@
-"""The router on the engine: pauses fan out to teams, decisions gather, one whole batch goes back. Pure."""
+"""The router on the engine: pauses fan out to teams, decisions gather, one whole batch goes back. Pure.
+
+Every turn ends alike (`_end`): what is complete is forwarded, teams are shown what is open, the earliest
+deadline is noted.
+"""
 
 from collections import Counter
 from collections.abc import Collection, Sequence
@@ -10,23 +14,28 @@ from holdshort.contract.audit import Chain
 from holdshort.contract.codes import Code
 from holdshort.contract.keys import partition_of
 from holdshort.contract.messages import (
-    GENERATION,
     JSON_TYPE,
+    PRINCIPAL,
     Emit,
     dead_letter,
     parse_object,
     size_of,
+    text_header,
     usable,
 )
 from holdshort.contract.pending import UpgradeFirstError, decode_pending
 from holdshort.contract.rules import Rules
-from holdshort.contract.state import Pause
+from holdshort.contract.state import Pause, ThreadState
+from holdshort.router import deadlines, fanout, outcomes, records
 from holdshort.router import gathering as gather
-from holdshort.router import records
 from holdshort.router.codes import DecisionCode
-from holdshort.router.context import places, rebuild, run_input
-from holdshort.router.decisions import Decision, Judged, Misread, judge_decision, read_decision
-from holdshort.router.gathering import Asked, Gathering, Receipt
+from holdshort.router.context import places
+from holdshort.router.decisions import Decision, Judged, Misread, read_decision
+from holdshort.router.facts import Facts
+from holdshort.router.forwarding import INCOMPLETE, forward
+from holdshort.router.gathering import Gathering, Receipt
+from holdshort.router.judging import judge_decision
+from holdshort.router.turn import Turn
 from holdshort.stream.decider import Context, Step
 from holdshort.stream.errors import Halt
 from holdshort.stream.marks import Mark
@@ -34,18 +43,13 @@ from holdshort.stream.records import Record
 
 PENDING: Final = "pending"
 DECISIONS: Final = "decisions."
-RESUMES: Final = "resumes"
-
-# Refusals after which asking people again would not help: the batch stays gathered, an alert says why.
-HOLD: Final = frozenset({Code.TOO_LARGE, Code.UNKNOWN_AGENT, Code.INVALID_RESUME, Code.MALFORMED_INPUT})
-
-HEADERS_BYTES: Final = 2048  # room for key and headers of the batch, which count for the limit too
+HELD: Final = (INCOMPLETE, Code.INTERRUPT_EXPIRED, *sorted(outcomes.HOLD))  # why a batch may be held
 
 _replace = msgspec.structs.replace
 
 
 class Told(NamedTuple):
-    """What happened, for logs and metrics: ids and codes, never content."""
+    """What happened, for the log: ids and codes, never content."""
 
     what: str
     thread: str
@@ -53,15 +57,6 @@ class Told(NamedTuple):
     team: str | None = None
     code: str | None = None
     run_id: str | None = None
-
-
-class _Case(NamedTuple):
-    """A decision at the moment of its judgement."""
-
-    record: Record
-    team: str
-    thread: str
-    context: Context
 
 
 class RouterDecider:
@@ -76,6 +71,11 @@ class RouterDecider:
         self.notes: dict[int, str] = {}
         self.counts: Counter[tuple[str, str | None]] = Counter()
         self.told: list[Told] = []
+        self.facts = Facts()
+        self.batches: Counter[tuple[str, str]] = Counter()
+        self._teams = frozenset(teams)
+        self._limited = {name for name, team in rules.teams.items() if team.max_open is not None}
+        self._shown: Counter[tuple[int, str]] = Counter()
 
     # -- state ---------------------------------------------------------------------------------------------
 
@@ -84,80 +84,145 @@ class RouterDecider:
             found = gather.decode_gathering(value)
         except msgspec.MsgspecError as error:
             raise Halt("a record of gathering cannot be read") from error
-        if found.v > gather.VERSION:
-            raise Halt(f"a record of gathering has version {found.v}, not {gather.VERSION}: upgrade first")
+        _check(found.v)
         return found
 
     def encode(self, key: bytes, state: Gathering) -> bytes:
         return gather.encode_gathering(state)
 
     def mark(self, state: Gathering) -> Mark:
-        return Mark(None if state.closed_at is None else state.closed_at + gather.MEMORY_MS)
+        return self._mark(state)
 
     def mark_of(self, value: bytes) -> Mark:
-        return self.mark(self.decode(value))
+        try:
+            head = gather.decode_head(value)
+        except msgspec.MsgspecError as error:
+            raise Halt("a record of gathering cannot be read") from error
+        _check(head.v)
+        return self._mark(head)
+
+    def _mark(self, state: Gathering | gather.Head) -> Mark:
+        """While its pause is there, it counts as a batch, and for the teams that take only so many."""
+        if state.closed_at is not None:
+            return Mark(state.due)
+        stage = "held" if state.held else "forwarded" if state.forwarded else "gathering"
+        limited = sorted(one.team for one in state.asked if one.shown and one.team in self._limited)
+        return Mark(state.due, (stage, state.held or "", *limited))
 
     def counted(self, partition: int, mark: Mark, times: int) -> None:
-        """Nothing is counted here: what waits on whom is in `pending`."""
+        if mark.tags:
+            stage, held, *teams = mark.tags
+            self.batches[stage, held] += times
+            for team in teams:
+                self._shown[partition, team] += times
+
+    def _room(self, partition: int, team: str) -> tuple[int, int | None]:
+        """A team's share of this partition: no lane knows the others' questions."""
+        most = self.rules.team(team).max_open
+        share = None if most is None else max(1, -(-most // self.rules.partitions))
+        return self._shown[partition, team], share
 
     # -- judgement -----------------------------------------------------------------------------------------
 
     def decide(self, state: Gathering | None, record: Record, context: Context) -> Step[Gathering]:
-        if record.topic == PENDING:
-            if record.key is None:
-                return Step((), state)
-            return self._follow(state, record.key.decode(), _pause(record), context)
-        return self._judge(state, record, context)
+        if record.topic != PENDING:
+            return self._judge(state, record, context)
+        if record.key is None:
+            return Step((), state)
+        return self._follow(state, record.key.decode(), _thread(record), context, _source(record))
 
     # -- pauses --------------------------------------------------------------------------------------------
 
     def _follow(
-        self, state: Gathering | None, thread: str, pause: Pause | None, context: Context
+        self,
+        state: Gathering | None,
+        thread: str,
+        row: ThreadState | None,
+        context: Context,
+        source: dict[str, Any],
+        *,
+        firing: bool = False,
     ) -> Step[Gathering]:
         """Bring what is asked of teams in line with the pause; doing it twice does nothing more."""
+        pause = row.pause if row is not None else None
+        now = context.now or context.clock
         outputs: list[Emit] = []
         after = state
         if after is not None and after.closed_at is None and not after.is_of(pause):
-            outputs += [records.withdrawn(one) for one in after.asked if one.shown]
-            after = gather.closed(after, context.now or context.clock)
-        if pause is not None and any(one.team for one in pause.interrupts):
-            if after is None or after.closed_at is not None:
-                after = self._opened(after, thread, pause)
-            after = self._reconsidered(after, pause)
-            after, shown = _shown_as_it_should_be(after, pause)
-            outputs += shown
-        return Step(outputs, after)
-
-    def _opened(self, before: Gathering | None, thread: str, pause: Pause) -> Gathering:
-        asked = tuple(
-            Asked(
-                interrupt_id=one.id,
-                team=one.team or "client",
-                approval_id=records.approval_id(thread, pause.generation, one.id),
-            )
-            for one in pause.interrupts
+            after = self._over(after, row, now, outputs)
+        if pause is None or not any(one.team for one in pause.interrupts):
+            return Step(outputs, after)
+        opening = after is None or after.closed_at is not None
+        if after is None or opening:
+            after = fanout.opened(thread, pause, after.receipts if after is not None else (), self.rules)
+        turn = Turn(
+            gathering=after,
+            before=None if opening else after,
+            pause=pause,
+            rules=self.rules,
+            now=now,
+            clock=context.clock,
+            fetched=context.fetched,
+            outputs=outputs,
         )
-        return Gathering(
-            v=gather.VERSION,
-            thread_id=thread,
-            generation=pause.generation,
-            opened_at=pause.opened_at,
-            digest=pause.digest,
-            asked=asked,
-            receipts=before.receipts if before else (),
-        )
+        if opening:
+            fanout.settle_in(turn, lambda team: self._room(context.partition, team))
+        fanout.learn_routes(turn)
+        outcomes.follow(turn)
+        if firing:
+            deadlines.fire(turn)
+        if not self._end(turn):
+            return Step((), state, turn.wanted)
+        outputs += self._done(turn, context, source)
+        return Step(outputs, turn.gathering)
 
-    def _reconsidered(self, gathering: Gathering, pause: Pause) -> Gathering:
-        """What became of the batch that is under way, as the pause tells it (router 4)."""
-        if gathering.forwarded is None or pause.status != "open":
-            return gathering
-        if pause.try_ is not None and pause.try_.run_id == gathering.forwarded:
-            return gather.asked_again(gathering)
-        if pause.refusal is None or pause.refusal.run_id != gathering.forwarded:
-            return gathering
-        if pause.refusal.code not in HOLD:  # of a busy thread, too: the pause is open again
-            return gather.asked_again(gathering)
-        return gathering if gathering.held else self._held(gathering, pause.refusal.code)
+    def _over(
+        self, gathering: Gathering, row: ThreadState | None, now: int, outputs: list[Emit]
+    ) -> Gathering:
+        """The pause is over: questions are withdrawn, and whose answer did not count is told so."""
+        outputs += fanout.withdraw(gathering)
+        why = outcomes.why_over(gathering, row)
+        after = gather.closed(gathering, now)
+        if why is not None:
+            for asked in gathering.asked:
+                outputs += [records.correction(after, asked, answer, why) for answer in asked.given]
+        return after
+
+    def _end(self, turn: Turn) -> bool:
+        """What every turn ends with; False if records must be read first."""
+        forward(turn)
+        if turn.wanted:
+            return False
+        fanout.show(turn)
+        due = deadlines.due(turn.gathering, self.rules)
+        if due != turn.gathering.due:
+            turn.gathering = _replace(turn.gathering, due=due)
+        return True
+
+    def _done(self, turn: Turn, context: Context, source: dict[str, Any]) -> list[Emit]:
+        """The audit of what the router has done by itself."""
+        gathering = turn.gathering
+        audit = []
+        for one in turn.done:
+            run_id = one.run_id or gathering.forwarded
+            self.facts.deeds[one.deed, one.team or ""] += 1
+            if one.deed == "forwarded":
+                self.facts.forwarded(turn.pause, context.now or context.clock)
+            told = Told(one.deed, gathering.thread_id, gathering.generation, one.team, one.code, one.run_id)
+            self.told.append(told)
+            members = {
+                "at": context.now or context.clock,
+                "service": "router",
+                "runId": run_id,
+                "generation": gathering.generation,
+                "verdict": one.deed,
+                "code": one.code,
+                **({"team": one.team} if one.team is not None else {}),
+                **({"interruptId": one.interrupt_id} if one.interrupt_id is not None else {}),
+                "source": source,
+            }
+            audit.append(Chain(self.notes).record(context.partition, gathering.thread_id, members))
+        return audit
 
     # -- decisions -----------------------------------------------------------------------------------------
 
@@ -174,62 +239,75 @@ class RouterDecider:
         decision = self._read(value, record)
         if isinstance(decision, Misread):
             receipt = records.misread_receipt(decision, thread)
-            return self._answered(case, state, decision.decision_id, decision.generation, receipt)
+            outputs = self._receipt(case, state, decision.decision_id, decision.generation, receipt)
+            return Step(outputs, state)
         for known in state.receipts if state else ():
             if (known.team, known.decision_id) == (team, decision.decision_id):
-                again = records.as_duplicate(bytes(known.value))
-                return self._answered(case, state, decision.decision_id, decision.generation, again)
+                otherwise = known.digest is not None and known.digest != decision.digest
+                again = records.as_duplicate(bytes(known.value), says_otherwise=otherwise)
+                outputs = self._receipt(case, state, decision.decision_id, decision.generation, again)
+                return Step(outputs, state)
         return self._decided(state, decision, case)
 
     def _read(self, value: dict[str, Any], record: Record) -> Decision | Misread:
         place = f"{record.topic}/{record.partition}/{record.offset}"
         if size_of(record) > self.rules.limits.input:
             return Misread(place, None, Code.TOO_LARGE)
-        return read_decision(value, place, self.rules.limits)
+        trusted = record.topic in self.rules.trust_principal
+        principal = text_header(record.headers, PRINCIPAL) if trusted else None
+        return read_decision(value, place, self.rules.limits, principal)
 
     def _decided(self, state: Gathering | None, decision: Decision, case: "_Case") -> Step[Gathering]:
-        context, pause = case.context, _pause(case.context.rows[PENDING])
-        judged = judge_decision(decision, case.team, pause, state, context.now, self.rules)
-        after, outputs = state, []
-        for one in judged:
-            if one.answer is not None and after is not None:
-                asked = after.one(one.interrupt_id)
-                outputs += [records.withdrawn(asked)] if asked is not None and asked.shown else []
-                after = gather.answered(after, one.interrupt_id, one.answer)
-        if after is not state and after is not None and pause is not None and after.complete:
-            wanted = [place for place in places(pause) if place not in context.fetched]
-            if wanted:
-                return Step((), state, wanted)
-            after, forwarded = self._forwarded(after, pause, context)
-            outputs += forwarded
-        receipt = records.receipt(decision, judged, after)
-        if after is not None:
-            kept = msgspec.Raw(records.kept_receipt(receipt))
-            after = gather.remembered(after, Receipt(case.team, decision.decision_id, kept))
-        step = self._answered(case, after, decision.decision_id, decision.generation, receipt, judged)
-        return Step([*outputs, *step.outputs], after)
-
-    def _forwarded(
-        self, gathering: Gathering, pause: Pause, context: Context
-    ) -> tuple[Gathering, list[Emit]]:
-        """The batch is complete: one RunAgentInput for this pause, which the gate judges like any other."""
-        rebuilt = rebuild(pause, context.fetched)
-        if not rebuilt.complete and self.rules.agent(pause.agent).resume == "replay":
-            return self._held(gathering, "INCOMPLETE_CONTEXT"), []
-        value = run_input(pause, gathering, rebuilt)
-        if len(value) > self.rules.limits.input - HEADERS_BYTES:
-            return self._held(gathering, Code.TOO_LARGE), []
-        headers = (JSON_TYPE, (GENERATION, str(pause.generation).encode()))
-        self._tell("forwarded", gathering, run_id=gathering.run_id)
-        emit = Emit(RESUMES, gathering.thread_id.encode(), value, headers)
-        return _replace(gathering, forwarded=gathering.run_id), [emit]
-
-    def _held(self, gathering: Gathering, why: str) -> Gathering:
-        """Complete, but not sent: asking people again would not help; an alert says why."""
-        self._tell("held", gathering, code=why)
-        return _replace(gathering, held=why)
+        context, row = case.context, _thread(case.context.rows[PENDING])
+        pause = row.pause if row is not None else None
+        if wanted := _foreseen(state, pause, decision, context):
+            return Step((), state, wanted)
+        if state is not None and pause is not None and state.is_of(pause):
+            turn = Turn(
+                gathering=state,
+                before=state,
+                pause=pause,
+                rules=self.rules,
+                now=context.now,
+                clock=context.clock,
+                fetched=context.fetched,
+            )
+            fanout.learn_routes(turn)
+            judged, after = judge_decision(
+                decision, case.team, pause, turn.gathering, context.now, self.rules
+            )
+            assert after is not None
+            if after is not state:
+                turn.gathering = after
+                _overrule(turn, judged)
+                if not self._end(turn):
+                    return Step((), state, turn.wanted)
+            return self._answered(turn.gathering, decision, judged, case, turn)
+        judged, _ = judge_decision(decision, case.team, pause, state, context.now, self.rules)
+        return self._answered(state, decision, judged, case, None)
 
     def _answered(
+        self,
+        after: Gathering | None,
+        decision: Decision,
+        judged: Sequence[Judged],
+        case: "_Case",
+        turn: Turn | None,
+    ) -> Step[Gathering]:
+        receipt = records.receipt(decision, judged, after)
+        outputs = self._receipt(case, after, decision.decision_id, decision.generation, receipt, judged)
+        if turn is not None:
+            self.facts.answered(turn.pause, judged, case.context.now)
+            outputs += [*turn.outputs, *self._done(turn, case.context, _source(case.record))]
+        if after is not None:
+            kept = msgspec.Raw(records.kept_receipt(receipt))
+            counted = any(one.answer is not None for one in judged)
+            after = gather.remembered(
+                after, Receipt(case.team, decision.decision_id, kept, decision.digest, counted)
+            )
+        return Step(outputs, after)
+
+    def _receipt(
         self,
         case: "_Case",
         state: Gathering | None,
@@ -237,12 +315,13 @@ class RouterDecider:
         generation: int | None,
         receipt: bytes,
         judged: Sequence[Judged] = (),
-    ) -> Step[Gathering]:
+    ) -> list[Emit]:
         """The receipt of a decision, and its record in the audit."""
         said = records.verdict_of(receipt)
         told: list[tuple[str, str | None]] = [(one.verdict, one.code) for one in judged] or [said]
         for verdict, code in told:
             self.counts[verdict, code] += 1
+            self.facts.judged[case.team, verdict, code] += 1
             self.told.append(Told("decided", case.thread, generation, case.team, code))
         members = {
             "at": case.context.now,
@@ -253,27 +332,19 @@ class RouterDecider:
             "code": said[1],
             "team": case.team,
             "decisionId": decision_id,
-            "entries": [
-                {
-                    "interruptId": one.interrupt_id,
-                    "verdict": one.verdict,
-                    "code": one.code,
-                    "digest": one.answer.digest if one.answer else None,
-                    "decidedBy": one.answer.decided_by if one.answer else None,
-                }
-                for one in judged
-            ],
+            "entries": [_audited(one) for one in judged],
             "source": _source(case.record),
         }
         audit = Chain(self.notes).record(case.context.partition, case.thread, members)
         key = case.thread.encode()
-        return Step((Emit(f"receipts.{case.team}", key, receipt, (JSON_TYPE,)), audit), state)
+        return [Emit(f"receipts.{case.team}", key, receipt, (JSON_TYPE,)), audit]
 
     def _dead(
         self, state: Gathering | None, record: Record, code: Code | DecisionCode, context: Context
     ) -> Step[Gathering]:
         thread = (record.key or b"").decode(errors="replace")
         self.counts["unreadable", code] += 1
+        self.facts.dead[code] += 1
         self.told.append(Told("dead", thread, None, None, code))
         limit = self.rules.limits.dead_letter
         emit = dead_letter(record, code, code.sentence, service="router", limit=limit)
@@ -286,20 +357,20 @@ class RouterDecider:
         }
         return Step((emit, Chain(self.notes).record(context.partition, thread, members)), state)
 
-    def _tell(
-        self, what: str, gathering: Gathering, *, code: str | None = None, run_id: str | None = None
-    ) -> None:
-        told = Told(what, gathering.thread_id, gathering.generation, None, code, run_id)
-        self.told.append(told)
-
     # -- deadlines -----------------------------------------------------------------------------------------
 
     def awaits(self, state: Gathering) -> Collection[str]:
-        return [topic for rank in self.ranks for topic in rank]
+        """A deadline waits for what the teams that are asked may have decided; memory for every team."""
+        teams = self._teams if state.closed_at is not None else {one.team for one in state.asked}
+        return [DECISIONS + team for team in teams if team in self._teams]
 
     def fire(self, key: bytes, state: Gathering, context: Context) -> Step[Gathering]:
-        """The memory of a pause that is over ends."""
-        return Step((), None)
+        """A deadline of an open pause, or the end of the memory of one that is over."""
+        if state.closed_at is not None:
+            return Step((), None)
+        row = _thread(context.rows[PENDING])
+        source = {"topic": "", "partition": context.partition, "offset": -1}
+        return self._follow(state, key.decode(), row, context, source, firing=True)
 
     # -- ends: the router asks for none --------------------------------------------------------------------
 
@@ -310,31 +381,63 @@ class RouterDecider:
         return state
 
 
-def _pause(row: Record | None) -> Pause | None:
-    """The pause of a row of `pending`."""
+class _Case(NamedTuple):
+    """A decision at the moment of its judgement."""
+
+    record: Record
+    team: str
+    thread: str
+    context: Context
+
+
+def _check(version: int) -> None:
+    if version > gather.VERSION:
+        raise Halt(f"a record of gathering has version {version}, not {gather.VERSION}: upgrade first")
+
+
+def _thread(row: Record | None) -> ThreadState | None:
+    """The thread of a row of `pending`."""
     if row is None or row.value is None:
         return None
     try:
-        return decode_pending(row.value).pause
+        return decode_pending(row.value)
     except UpgradeFirstError as error:
         raise Halt(str(error)) from error
 
 
+def _foreseen(
+    state: Gathering | None, pause: Pause | None, decision: Decision, context: Context
+) -> list[Any]:
+    """What the batch will need if this decision completes it, so that it is judged only once."""
+    if state is None or pause is None or state.settled or not state.is_of(pause):
+        return []
+    missing = {one.interrupt_id for one in state.asked if one.answer is None}
+    if decision.action == "claim" or not missing <= {entry.interrupt_id for entry in decision.entries}:
+        return []
+    return [place for place in places(pause) if place not in context.fetched]
+
+
+def _overrule(turn: Turn, judged: Sequence[Judged]) -> None:
+    """Whoever voted otherwise than the quorum, or a denial, has decided is told so."""
+    assert turn.before is not None
+    for one in judged:
+        if one.asked is None or one.asked.answer is None:
+            continue
+        before = turn.before.one(one.interrupt_id)
+        for vote in before.votes if before is not None else ():
+            if vote not in one.asked.votes:
+                turn.tell(one.asked, vote, DecisionCode.ALREADY_DECIDED)
+
+
+def _audited(judged: Judged) -> dict[str, Any]:
+    return {
+        "interruptId": judged.interrupt_id,
+        "verdict": judged.verdict,
+        "code": judged.code,
+        "digest": judged.answer.digest if judged.answer else None,
+        "decidedBy": judged.answer.decided_by if judged.answer else None,
+    }
+
+
 def _source(record: Record) -> dict[str, Any]:
     return {"topic": record.topic, "partition": record.partition, "offset": record.offset}
-
-
-def _shown_as_it_should_be(gathering: Gathering, pause: Pause) -> tuple[Gathering, list[Emit]]:
-    """While the pause is open, unanswered questions stand in the teams' topics; otherwise none does."""
-    outputs: list[Emit] = []
-    asked = []
-    for one in gathering.asked:
-        wanted = pause.status == "open" and gathering.forwarded is None and one.answer is None
-        if wanted and not one.shown:
-            outputs.append(records.approval(gathering, one, pause))
-        elif one.shown and not wanted:
-            outputs.append(records.withdrawn(one))
-        asked.append(one if one.shown == wanted else _replace(one, shown=wanted))
-    if not outputs:
-        return gathering, []
-    return _replace(gathering, asked=tuple(asked)), outputs

@@ -1,47 +1,58 @@
-"""Decisions of teams: read, and judged entry by entry against what is open. Pure.
-
-The order of judgement is router.md 3: whose question it is, whether it is the one that is open, whether its
-author saw it as it is, whether the answer fits; and the first decision stands.
-"""
+"""Decisions of teams, read: our own form, or plain AG-UI. Judged they are in judging.py. Pure."""
 
 from collections.abc import Iterator
-from typing import Any, Final, Literal, NamedTuple
+from typing import Any, Final, Literal, NamedTuple, cast
 
 import msgspec
 
 from holdshort.contract import resume as batch
-from holdshort.contract.canon import digest_of, sha256
+from holdshort.contract.canon import digest_of
 from holdshort.contract.codes import Code
 from holdshort.contract.messages import usable
 from holdshort.contract.resume import Entry, Problem
-from holdshort.contract.rules import Limits, Rules
+from holdshort.contract.rules import Limits
 from holdshort.contract.schemas import MAX_PROBLEMS
-from holdshort.contract.state import Interrupt, Pause
+from holdshort.contract.statement import LONGEST, SIGNATURE
 from holdshort.router.codes import DecisionCode
-from holdshort.router.gathering import Answer, Asked, Gathering
+from holdshort.router.gathering import Answer, Asked
+
+Action = Literal["decide", "confirm", "claim", "release"]
+ACTIONS: Final = ("decide", "confirm", "claim", "release")
 
 
 class Decision(NamedTuple):
-    """One record of `decisions.<team>`; a bare AG-UI resume has no generation and says nothing it saw."""
+    """One record of `decisions.<team>`; a bare AG-UI resume has no generation and says nothing it saw.
+
+    `principal` is the person whom a trusted edge has authenticated, `digest` that of what the decision says.
+    """
 
     decision_id: str
     thread: str
     generation: int | None
+    action: Action
     entries: list[Entry]
     decided_by: str | None
     decided_at: Any
     comment: str | None
     seen: dict[str, str]
+    principal: str | None
+    digest: str
 
 
 class Judged(NamedTuple):
-    """What was said of one entry; with an answer, it counts."""
+    """What was said of one entry.
+
+    `asked` is the question with what was accepted, `answer` the answer that counts or may count, `decided`
+    the answer that stood already, for whoever comes second.
+    """
 
     interrupt_id: str
     verdict: Literal["accepted", "refused", "duplicate"]
     code: str | None = None
     problems: tuple[Problem, ...] = ()
+    asked: Asked | None = None
     answer: Answer | None = None
+    decided: Answer | None = None
 
 
 class Misread(NamedTuple):
@@ -70,7 +81,9 @@ METADATA_BYTES: Final = 4096
 MOMENT_BYTES: Final = 64
 
 
-def read_decision(value: dict[str, Any], place: str, limits: Limits) -> Decision | Misread:
+def read_decision(
+    value: dict[str, Any], place: str, limits: Limits, principal: str | None = None
+) -> Decision | Misread:
     """Read a decision.v1 or a bare AG-UI object; `place` names one without an id of its own.
 
     Our own form is read strictly: what is not understood of it might have been a condition.
@@ -80,9 +93,10 @@ def read_decision(value: dict[str, Any], place: str, limits: Limits) -> Decision
         return form
     decision_id = form.decision_id if form else place
     generation = form.generation if form else None
-    if form and form.action != "decide":
+    if form and form.action not in ACTIONS:
         return Misread(decision_id, generation, DecisionCode.UNKNOWN_ACTION)
-    entries, problems = batch.read_entries(value.get("resume"), from_clients=False)
+    action = cast(Action, form.action) if form else "decide"
+    entries, problems = batch.read_entries(_resume(value.get("resume"), action), from_clients=False)
     if not entries and not problems:
         problems = [Problem(Code.INVALID_RESUME, path="/resume", message="must hold an entry")]
     problems = problems or batch.answered_twice(entries) or list(_too_large(entries, form, limits))
@@ -92,12 +106,22 @@ def read_decision(value: dict[str, Any], place: str, limits: Limits) -> Decision
         decision_id=decision_id,
         thread=value["threadId"],
         generation=generation,
+        action=action,
         entries=entries,
-        decided_by=usable(form.decided_by) if form else None,
+        decided_by=principal or (usable(form.decided_by) if form else None),
         decided_at=form.decided_at if form else None,
         comment=usable(form.comment) if form else None,
         seen=form.seen if form else {},
+        principal=principal,
+        digest=digest_of([generation, action, value.get("resume")]),
     )
+
+
+def _resume(resume: Any, action: Action) -> Any:
+    """The entries; where nothing is answered, an interrupt's id is enough of one."""
+    if action == "decide" or not isinstance(resume, list):
+        return resume
+    return [{"status": "resolved", **one} if isinstance(one, dict) else one for one in resume]
 
 
 def _read_form(value: dict[str, Any], place: str) -> _Form | Misread | None:
@@ -130,8 +154,11 @@ def _too_large(entries: list[Entry], form: _Form | None, limits: Limits) -> Iter
             yield _over(f"{place}/interruptId", limits.id)
         if entry.payload is not batch.ABSENT and len(msgspec.json.encode(entry.payload)) > limits.payload:
             yield _over(f"{place}/payload", limits.payload)
-        if len(msgspec.json.encode(entry.metadata)) > METADATA_BYTES:
+        own = {name: one for name, one in entry.metadata.items() if name != SIGNATURE}
+        if len(msgspec.json.encode(own)) > METADATA_BYTES:
             yield _over(f"{place}/metadata", METADATA_BYTES)
+        if len(msgspec.json.encode(entry.metadata.get(SIGNATURE))) > LONGEST:
+            yield _over(f"{place}/metadata/{SIGNATURE}", LONGEST)
 
 
 def _texts(form: _Form | None, limits: Limits) -> Iterator[tuple[str, Any, int]]:
@@ -144,93 +171,3 @@ def _texts(form: _Form | None, limits: Limits) -> Iterator[tuple[str, Any, int]]
 
 def _over(path: str, most: int, unit: str = "bytes") -> Problem:
     return Problem(Code.TOO_LARGE, path=path, message=f"more than {most} {unit}")
-
-
-def judge_decision(
-    decision: Decision, team: str, pause: Pause | None, gathering: Gathering | None, now: int, rules: Rules
-) -> list[Judged]:
-    """What is said of each entry; one bad entry refuses that entry only."""
-    bench = _Bench(decision, team, pause, gathering, now, rules, batch.Work(rules.limits.work))
-    return [_judge(entry, bench) for entry in decision.entries]
-
-
-class _Bench(NamedTuple):
-    """What every entry of one decision is judged by."""
-
-    decision: Decision
-    team: str
-    pause: Pause | None
-    gathering: Gathering | None
-    now: int
-    rules: Rules
-    work: batch.Work
-
-
-def _judge(entry: Entry, bench: _Bench) -> Judged:
-    id_, decision, pause, gathering = entry.interrupt_id, bench.decision, bench.pause, bench.gathering
-    if pause is None or gathering is None or not gathering.is_of(pause):
-        return Judged(id_, "refused", DecisionCode.STALE_GENERATION)
-    asked = gathering.one(id_)
-    stale = decision.generation is not None and decision.generation != pause.generation
-    if asked is None or asked.team != bench.team:
-        code = DecisionCode.STALE_GENERATION if stale else DecisionCode.NOT_YOUR_INTERRUPT
-        return Judged(id_, "refused", code)
-    interrupt = next(one for one in pause.interrupts if one.id == id_)
-    if stale or (decision.generation is None and interrupt.reused):
-        return Judged(id_, "refused", DecisionCode.STALE_GENERATION)
-    if id_ in decision.seen and decision.seen[id_] != seen_digest(interrupt):
-        return Judged(id_, "refused", DecisionCode.SEEN_SOMETHING_ELSE)
-    answer = _answer(entry, decision, bench.team)
-    if asked.answer is not None:
-        return _decided_already(asked, answer)
-    if pause.status == "resuming":
-        return Judged(id_, "refused", DecisionCode.ANSWERED_ELSEWHERE)
-    return _fitting(entry, interrupt, answer, bench)
-
-
-def _fitting(entry: Entry, interrupt: Interrupt, answer: Answer, bench: _Bench) -> Judged:
-    """By the gate's own code: what it would refuse later is refused here, while its author still listens."""
-    if problems := tuple(_unfit(entry, interrupt, bench)):
-        return Judged(entry.interrupt_id, "refused", problems[0].code, problems)
-    gathered = bench.gathering.size if bench.gathering else 0
-    if gathered + answer.size > bench.rules.limits.entries:
-        return Judged(entry.interrupt_id, "refused", Code.TOO_LARGE)
-    return Judged(entry.interrupt_id, "accepted", answer=answer)
-
-
-def _decided_already(asked: Asked, answer: Answer) -> Judged:
-    assert asked.answer is not None
-    if asked.answer.digest == answer.digest:
-        return Judged(asked.interrupt_id, "duplicate")
-    return Judged(asked.interrupt_id, "refused", DecisionCode.ALREADY_DECIDED)
-
-
-def _unfit(entry: Entry, interrupt: Interrupt, bench: _Bench) -> Iterator[Problem]:
-    yield from batch.expired([entry], [interrupt], bench.now)
-    check_unusable = bench.rules.unusable_schema == "cancel_only"
-    yield from batch.payload_problems(entry, interrupt, bench.work, check_unusable=check_unusable)
-
-
-def _answer(entry: Entry, decision: Decision, team: str) -> Answer:
-    payload: Any = msgspec.UNSET
-    if entry.resolved and entry.payload is not batch.ABSENT:
-        payload = msgspec.Raw(msgspec.json.encode(entry.payload))
-    own = {name: one for name, one in entry.metadata.items() if not name.startswith("holdshort")}
-    return Answer(
-        status="resolved" if entry.resolved else "cancelled",
-        payload=payload,
-        metadata=msgspec.Raw(msgspec.json.encode(own)) if own else None,
-        digest=batch.digests([entry]).strict or sha256(msgspec.json.encode(entry.payload)),
-        decision_id=decision.decision_id,
-        team=team,
-        decided_by=decision.decided_by,
-        decided_at=decision.decided_at,
-        comment=decision.comment,
-    )
-
-
-def seen_digest(interrupt: Interrupt) -> str:
-    """The digest of what is shown for an interrupt: descriptor, tool and arguments."""
-    tool = msgspec.to_builtins(interrupt.tool) if interrupt.tool else None
-    shown = {"descriptor": batch.described(interrupt), "tool": tool}
-    return digest_of(shown)

@@ -10,10 +10,13 @@ import orjson
 
 from holdshort.contract.canon import canonical
 from holdshort.contract.messages import JSON_TYPE, Emit
-from holdshort.contract.resume import expires_at
+from holdshort.contract.resume import described
 from holdshort.contract.state import Interrupt, Pause
-from holdshort.router.decisions import Decision, Judged, Misread, seen_digest
+from holdshort.contract.statement import shown_digest
+from holdshort.router.codes import DecisionCode
+from holdshort.router.decisions import Decision, Judged, Misread
 from holdshort.router.gathering import Answer, Asked, Gathering
+from holdshort.router.quorum import have
 
 
 def approval_id(thread: str, generation: int, interrupt_id: str) -> str:
@@ -23,10 +26,10 @@ def approval_id(thread: str, generation: int, interrupt_id: str) -> str:
     return urlsafe_b64encode(sha256(name).digest()).decode()[:22]
 
 
-def approval(gathering: Gathering, asked: Asked, pause: Pause) -> Emit:
+def approval(gathering: Gathering, asked: Asked, pause: Pause, deadline: int) -> Emit:
     """One open question for one team: everything to show it and to check an answer (approval.v1)."""
     interrupt = next(one for one in pause.interrupts if one.id == asked.interrupt_id)
-    expiry = expires_at(interrupt)
+    policy = asked.put
     record = {
         "v": 1,
         "approvalId": asked.approval_id,
@@ -42,15 +45,25 @@ def approval(gathering: Gathering, asked: Asked, pause: Pause) -> Emit:
         "tool": _tool(interrupt),
         "attempted": interrupt.id in pause.attempted,
         "openedAt": pause.opened_at,
-        "deadline": None if expiry is None else expiry // 1000,
-        "priority": 0,
+        "deadline": deadline,
+        "reminded": asked.reminded,
+        "movedFrom": asked.moved_from,
+        "priority": policy.priority,
         "batch": _batch(gathering, asked.team),
-        "quorum": {"need": 1, "have": 0},
-        "claim": None,
+        "quorum": {"need": max(policy.quorum, len(policy.groups)), "have": have(asked.votes)},
+        "requesterMayDecide": policy.requester_may_decide,
+        "signature": policy.signature,
+        "claim": None if asked.claim is None else {"by": asked.claim.by, "until": asked.claim.until},
         "previous": _previous(asked.previous),
+        "problem": gathering.problem,
         "digest": seen_digest(interrupt),
     }
     return Emit(f"approvals.{asked.team}", asked.approval_id.encode(), orjson.dumps(record), (JSON_TYPE,))
+
+
+def seen_digest(interrupt: Interrupt) -> str:
+    """The digest of what is shown for an interrupt: descriptor, tool and arguments."""
+    return shown_digest(described(interrupt), _tool(interrupt))
 
 
 def withdrawn(asked: Asked) -> Emit:
@@ -58,7 +71,7 @@ def withdrawn(asked: Asked) -> Emit:
     return Emit(f"approvals.{asked.team}", asked.approval_id.encode(), None)
 
 
-def _tool(interrupt: Interrupt) -> Any:
+def _tool(interrupt: Interrupt) -> dict[str, Any] | None:
     tool = interrupt.tool
     return None if tool is None else {"callId": tool.call_id, "name": tool.name, "args": tool.args}
 
@@ -68,19 +81,29 @@ def _batch(gathering: Gathering, team: str) -> dict[str, int]:
     return {"total": len(gathering.asked), "yours": yours}
 
 
-def _previous(answer: Answer | None) -> Any:
-    if answer is None:
-        return None
-    previous: dict[str, Any] = {"status": answer.status, "decidedBy": answer.decided_by}
+def _previous(answer: Answer | None) -> dict[str, Any] | None:
+    return None if answer is None else _decided(answer)
+
+
+def _decided(answer: Answer) -> dict[str, Any]:
+    """An answer, and who gave it, as its team may see it; by nobody if the router gave it, and why."""
+    decided: dict[str, Any] = {
+        "status": answer.status,
+        "decidedBy": answer.decided_by,
+        "decidedAt": answer.decided_at,
+        "cause": answer.cause,
+    }
     if answer.payload is not msgspec.UNSET:
-        previous["payload"] = orjson.Fragment(bytes(answer.payload))
-    return previous
+        decided["payload"] = orjson.Fragment(bytes(answer.payload))
+    return decided
+
+
+# -- receipts -----------------------------------------------------------------------------------------------
 
 
 def receipt(decision: Decision, judged: Sequence[Judged], gathering: Gathering | None) -> bytes:
     """The router's answer to a decision, entry by entry (receipt.v1)."""
     verdicts = {one.verdict for one in judged}
-    open_one = gathering if gathering is not None and gathering.closed_at is None else None
     return orjson.dumps(
         {
             "v": 1,
@@ -91,13 +114,20 @@ def receipt(decision: Decision, judged: Sequence[Judged], gathering: Gathering |
             "code": None,
             "problems": [],
             "entries": [_entry(one) for one in judged],
-            "batch": {
-                "complete": open_one.complete if open_one else False,
-                "waitingFor": open_one.waiting_for if open_one else [],
-                "runId": open_one.forwarded if open_one else None,
-            },
+            "batch": _standing(gathering),
         }
     )
+
+
+def _standing(gathering: Gathering | None) -> dict[str, Any]:
+    """How the pause stands."""
+    if gathering is None or gathering.closed_at is not None:
+        return {"complete": False, "waitingFor": [], "runId": None}
+    return {
+        "complete": gathering.complete,
+        "waitingFor": gathering.waiting_for,
+        "runId": gathering.forwarded,
+    }
 
 
 def verdict_of(value: bytes) -> tuple[str, str | None]:
@@ -119,7 +149,7 @@ def misread_receipt(misread: Misread, thread: str) -> bytes:
             "code": misread.code,
             "problems": [msgspec.to_builtins(problem) for problem in misread.problems],
             "entries": [],
-            "batch": {"complete": False, "waitingFor": [], "runId": None},
+            "batch": _standing(None),
         }
     )
 
@@ -130,20 +160,48 @@ def _entry(judged: Judged) -> dict[str, Any]:
         "verdict": judged.verdict,
         "code": judged.code,
         "problems": [msgspec.to_builtins(problem) for problem in judged.problems],
+        "decided": None if judged.decided is None else _decided(judged.decided),
     }
 
 
+def correction(gathering: Gathering, asked: Asked, answer: Answer, code: str) -> Emit:
+    """Another receipt for a decision that was accepted: this answer of it does not count after all."""
+    told = {
+        "v": 1,
+        "decisionId": answer.decision_id,
+        "threadId": gathering.thread_id,
+        "generation": gathering.generation,
+        "verdict": "refused",
+        "code": None,
+        "problems": [],
+        "entries": [_entry(Judged(asked.interrupt_id, "refused", code))],
+        "batch": _standing(gathering),
+    }
+    return Emit(f"receipts.{answer.team}", gathering.thread_id.encode(), orjson.dumps(told), (JSON_TYPE,))
+
+
 RECEIPT_KEPT_BYTES: Final = 4096
+OTHERWISE: Final = "this decisionId has been used for another decision, whose receipt this is; say it anew"
 
 
 def kept_receipt(value: bytes) -> bytes:
-    """A receipt as it is remembered: a long one without its problems, which were told once."""
+    """A receipt as it is remembered: a long one without its problems and payloads, which were told once."""
     if len(value) <= RECEIPT_KEPT_BYTES:
         return value
     whole = orjson.loads(value)
-    return orjson.dumps({**whole, "entries": [{**entry, "problems": []} for entry in whole["entries"]]})
+    entries = [{**entry, "problems": [], "decided": None} for entry in whole["entries"]]
+    return orjson.dumps({**whole, "entries": entries})
 
 
-def as_duplicate(value: bytes) -> bytes:
-    """The first receipt again, for a decision that came twice."""
-    return orjson.dumps({**orjson.loads(value), "verdict": "duplicate"})
+def as_duplicate(value: bytes, *, says_otherwise: bool) -> bytes:
+    """The first receipt again, for a decision that came twice; a problem says if it is another now."""
+    first = orjson.loads(value)
+    if not says_otherwise:
+        return orjson.dumps({**first, "verdict": "duplicate"})
+    problem = {
+        "code": DecisionCode.ALREADY_DECIDED,
+        "interruptId": None,
+        "path": "/decisionId",
+        "message": OTHERWISE,
+    }
+    return orjson.dumps({**first, "verdict": "duplicate", "problems": [problem]})
