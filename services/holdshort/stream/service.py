@@ -33,6 +33,7 @@ S = TypeVar("S")
 
 LOOK_S: Final = 0.25
 TOPICS_LOOK_S: Final = 20.0
+HOT_BYTES: Final = 96 * 1024 * 1024  # of states at hand, if one process has all partitions
 BLOCKED_S: Final = 15.0  # a loop that has not turned for so long is dead, whatever it says
 
 
@@ -120,7 +121,12 @@ class Service(Generic[S]):
     async def _serve(self) -> None:
         await self._check_topics()
         kafka = AioKafka(self._connection, self.settings.prefix, instance=self.settings.instance)
-        engine = EngineSettings(app=self.app, partitions=self.settings.partitions, lanes=self.settings.lanes)
+        engine = EngineSettings(
+            app=self.app,
+            partitions=self.settings.partitions,
+            lanes=self.settings.lanes,
+            hot_bytes=HOT_BYTES // self.settings.partitions,
+        )
         self.runner = Runner(engine, kafka, self._new_decider, self._clock, self._metrics, self._observe)
         _stop_on_signals(self.runner.stop)
         loop = asyncio.create_task(_watch_loop(self._metrics))
