@@ -201,6 +201,16 @@ def _refusal_metadata(
     return {"holdshort": ours}
 
 
+def _answered(state: ThreadState, caller: Caller) -> int | None:
+    """The generation that the caller means, for its client drops errors of another; else the open one."""
+    echoed = {generation for entry in caller.entries for generation in entry.generations}
+    if len(echoed) == 1:
+        return echoed.pop()
+    pauses = (*((state.pause,) if state.pause else ()), *state.gone)
+    meant = (pause.generation for pause in pauses if pause.run_id == caller.parent_run_id)
+    return next(meant, state.pause.generation if state.pause else None)
+
+
 def _tanstack_errors(
     state: ThreadState, caller: Caller, code: Code, problems: tuple[Problem, ...], sent: list[str]
 ) -> list[dict[str, Any]]:
@@ -208,7 +218,7 @@ def _tanstack_errors(
     common = {
         "threadId": caller.thread,
         "interruptedRunId": caller.parent_run_id,
-        "generation": state.pause.generation if state.pause else None,
+        "generation": _answered(state, caller),
         "source": "server",
         "retryable": False,
     }

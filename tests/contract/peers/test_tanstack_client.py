@@ -99,10 +99,6 @@ def test_what_is_refused_is_told_at_the_question_and_can_be_mended(clients: Peer
 ANSWERING = (team.resumes("hs-1", a=True), sdk.starts("hs-1"))
 SETTLED = (*ANSWERING, sdk.finishes("hs-1"))
 ASKED_ANEW = (*ANSWERING, sdk.interrupts("hs-1", "a"))
-UNTOLD = pytest.mark.xfail(
-    reason="interruptErrors name the generation that is open now, or none, not the one that was answered: "
-    "the client drops them and offers to try again"
-)
 
 
 @pytest.mark.parametrize(
@@ -119,11 +115,9 @@ UNTOLD = pytest.mark.xfail(
         (question("a"), (), "x" * 70_000, "TOO_LARGE", None, "item-validation-failed"),
         (question("a"), ANSWERING, True, "THREAD_BUSY", None, "conflict"),
         (question("a"), ANSWERING, False, "RESUME_CONFLICT", None, "conflict"),
-        pytest.param(question("a"), SETTLED, False, "RESUME_CONFLICT", None, "conflict", marks=UNTOLD),
-        pytest.param(question("a"), ASKED_ANEW, False, "RESUME_CONFLICT", None, "conflict", marks=UNTOLD),
-        pytest.param(
-            question("a"), (team.abandons(1),), True, "RESUME_CONFLICT", None, "conflict", marks=UNTOLD
-        ),
+        (question("a"), SETTLED, False, "RESUME_CONFLICT", None, "conflict"),
+        (question("a"), ASKED_ANEW, False, "RESUME_CONFLICT", None, "conflict"),
+        (question("a"), (team.abandons(1),), True, "RESUME_CONFLICT", None, "conflict"),
     ],
     ids=[
         "expired", "schema refused", "too large", "the team's same answer is with the agent",
