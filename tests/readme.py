@@ -1,4 +1,4 @@
-"""The generated parts of README: `python -m tests.readme` renews them, and a test holds README to them.
+"""The generated parts of the READMEs: `python -m tests.readme` renews them, a test holds them to it.
 
 With `--record`, it runs the demo and records what it says, too.
 """
@@ -13,11 +13,15 @@ from holdshort.contract.codes import Code
 from holdshort.router.codes import DecisionCode
 
 README = Path(__file__).parent.parent / "README.md"
+SCHEMAS = README.parent / "schemas" / "README.md"
 
 
-def parts() -> dict[str, str]:
-    """Every generated part, by the name of its marker."""
-    return {"codes": "\n".join(_codes()), "decision codes": "\n".join(_decision_codes())}
+def parts() -> dict[Path, dict[str, str]]:
+    """Every generated part, by its file and the name of its marker."""
+    return {
+        README: {"codes": "\n".join(_codes())},
+        SCHEMAS: {"decision codes": "\n".join(_decision_codes())},
+    }
 
 
 def _codes() -> Iterator[str]:
@@ -46,18 +50,20 @@ def recording() -> str:
     return f"```text\n{done.stdout.strip()}\n```"
 
 
-def renewed(text: str, further: dict[str, str] | None = None) -> str:
-    """README with its generated parts as they must be."""
-    for name, part in (parts() | (further or {})).items():
+def renewed(file: Path, further: dict[str, str] | None = None) -> str:
+    """The text of a file with its generated parts as they must be."""
+    text = file.read_text()
+    for name, part in (parts()[file] | (further or {})).items():
         begin, end = f"<!-- {name} -->\n", f"<!-- /{name} -->"
         before, _, rest = text.partition(begin)
         _, marker, after = rest.partition(end)
-        assert marker, f"README has no part {name}"
+        assert marker, f"{file.name} has no part {name}"
         text = f"{before}{begin}{part}\n{end}{after}"
     return text
 
 
 if __name__ == "__main__":
     recorded = {"demo": recording()} if "--record" in sys.argv else {}
-    README.write_text(renewed(README.read_text(), recorded))
-    sys.stdout.write(f"{README.name} renewed\n")
+    README.write_text(renewed(README, recorded))
+    SCHEMAS.write_text(renewed(SCHEMAS))
+    sys.stdout.write("renewed\n")

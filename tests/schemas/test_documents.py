@@ -6,6 +6,7 @@ import pytest
 from jsonschema import Draft202012Validator
 from tests.schemas.catalogue import ALL, RECORDS, SCHEMAS, Schema, subschemas
 
+from holdshort.contract.audit import ATTEMPTED
 from holdshort.contract.codes import Code
 from holdshort.contract.verdicts import Kind
 from holdshort.gatekeeper.decider import QUIET
@@ -127,7 +128,8 @@ def test_a_receipt_knows_every_code_of_the_router_and_only_known_ones() -> None:
 
 
 def test_the_audit_knows_every_verdict_that_is_not_quiet() -> None:
-    assert _enumerated("audit.v1", "$defs", "gate", "properties", "verdict") == set(Kind) - QUIET
+    said = _enumerated("audit.v1", "$defs", "gate", "properties", "verdict")
+    assert said == (set(Kind) - QUIET) | {ATTEMPTED}
 
 
 def test_a_gathering_is_held_for_the_reasons_that_the_router_knows() -> None:

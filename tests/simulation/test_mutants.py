@@ -13,6 +13,7 @@ from tests.virtual import in_virtual_time
 from tests.worlds import SETTINGS, Count, Counter, Signals, World
 
 from holdshort.stream.batch import Batch
+from holdshort.stream.changelog import Changelog
 from holdshort.stream.lane import Lane
 from holdshort.stream.lifecycle import State
 from holdshort.stream.ports import Inputs, Transactions
@@ -120,6 +121,25 @@ class _Apart:
 class ShowsStateBeforeItIsCommitted(Task[Count]):
     """What a failed transaction would have written is counted on by the next one."""
 
+    async def _own(self) -> None:
+        """As ever, but what is at hand stays there: places in the changelog are guesses, too."""
+        if self.lane is None:
+            return await super()._own()
+        self._become(State.FENCING)
+        self._transactions = await self._kafka.fence(self._settings.transactional_id(self.number))
+        self._become(State.RESTORING)
+        restore = Restore(self.number, self._settings, self._kafka.log, self.changelog, self._new_decider())
+        fresh = await restore.lane()
+        for partition, store in self.lane.stores.items():
+            fresh.stores[partition]._hot = store._hot
+        self.lane = fresh
+        self._inputs = await self._kafka.read(fresh.start, [fresh.decider.tables, *fresh.decider.ranks])
+        self._become(State.RUNNING)
+        while not self._stopping.is_set():
+            records = await self._take(fresh, self._inputs)
+            await self._process(fresh, self._transactions, self._inputs, records)
+        return None
+
     async def _process(
         self, lane: Lane[Count], transactions: Transactions, inputs: Inputs, records: Sequence[Record]
     ) -> None:
@@ -128,11 +148,40 @@ class ShowsStateBeforeItIsCommitted(Task[Count]):
         if batch.empty:
             return
         writes = await batch.seal()
-        values: dict[int, Any] = batch._values
-        for partition, store in lane.stores.items():
-            store.commit(values[partition])
+        bases = {where: lane.ends.get(where.partition, 0) for where in writes}
+        batch.committed(bases)
         await transactions.commit(writes)
-        lane.changelog.positions = batch._positions
+
+
+class ReadsPositionsBeforeItFences(Task[Count]):
+    """The old owner may still commit a batch; it is then read a second time."""
+
+    async def _own(self) -> None:
+        early = Restore(self.number, self._settings, self._kafka.log, Changelog(), self._new_decider())
+        start = (await early.lane()).start
+        self._become(State.FENCING)
+        self._transactions = await self._kafka.fence(self._settings.transactional_id(self.number))
+        self._become(State.RESTORING)
+        restore = Restore(self.number, self._settings, self._kafka.log, self.changelog, self._new_decider())
+        lane = self.lane = await restore.lane()
+        self._inputs = await self._kafka.read(start, [lane.decider.tables, *lane.decider.ranks])
+        self._become(State.RUNNING)
+        while not self._stopping.is_set():
+            records = await self._take(lane, self._inputs)
+            await self._process(lane, self._transactions, self._inputs, records)
+
+
+class KeepsWhatItHadTaken(Task[Count]):
+    """Records taken before a failure are read again from the restored position, and so are judged twice."""
+
+    async def _take(self, lane: Lane[Count], inputs: Inputs) -> list[Record]:
+        records = await super()._take(lane, inputs)
+        self.taken = records
+        return records
+
+    async def _let_go(self) -> None:
+        await super()._let_go()
+        self._backlog = list(getattr(self, "taken", ()))
 
 
 MUTANTS: list[type[Task[Count]]] = [
@@ -141,6 +190,8 @@ MUTANTS: list[type[Task[Count]]] = [
     UsesAProducerAgain,
     WritesPositionsApart,
     ShowsStateBeforeItIsCommitted,
+    ReadsPositionsBeforeItFences,
+    KeepsWhatItHadTaken,
 ]
 
 

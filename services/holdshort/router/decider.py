@@ -219,6 +219,7 @@ class RouterDecider:
                 "code": one.code,
                 **({"team": one.team} if one.team is not None else {}),
                 **({"interruptId": one.interrupt_id} if one.interrupt_id is not None else {}),
+                "digests": _digests(gathering, sent=one.deed == "forwarded"),
                 "source": source,
             }
             audit.append(Chain(self.notes).record(context.partition, gathering.thread_id, members))
@@ -333,6 +334,7 @@ class RouterDecider:
             "team": case.team,
             "decisionId": decision_id,
             "entries": [_audited(one) for one in judged],
+            **({"digests": _digests(state)} if state is not None else {}),
             "source": _source(case.record),
         }
         audit = Chain(self.notes).record(case.context.partition, case.thread, members)
@@ -427,6 +429,11 @@ def _overrule(turn: Turn, judged: Sequence[Judged]) -> None:
         for vote in before.votes if before is not None else ():
             if vote not in one.asked.votes:
                 turn.tell(one.asked, vote, DecisionCode.ALREADY_DECIDED)
+
+
+def _digests(gathering: Gathering, *, sent: bool = False) -> dict[str, Any]:
+    """Of the question's descriptors; of the batch, where it is sent: the gate writes the same two."""
+    return {"descriptors": gathering.digest, **({"batch": gather.batch_digest(gathering)} if sent else {})}
 
 
 def _audited(judged: Judged) -> dict[str, Any]:

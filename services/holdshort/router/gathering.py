@@ -9,6 +9,7 @@ from typing import Any, Final, Literal
 import msgspec
 
 from holdshort.contract.canon import own_run_id
+from holdshort.contract.resume import ABSENT, Entry, digests
 from holdshort.contract.routes import PLAIN, Policy
 from holdshort.contract.state import Pause
 
@@ -281,6 +282,20 @@ def remembered(gathering: Gathering, receipt: Receipt) -> Gathering:
         oldest = (others if len(others) > 1 or not counted else counted).pop(0)
         size -= len(bytes(oldest.value))
     return _replace(gathering, receipts=(*others, *counted))
+
+
+def batch_digest(gathering: Gathering) -> str | None:
+    """The digest of the answers as one batch, by which the gate knows it (contract 3.1)."""
+    return digests(
+        Entry(
+            one.interrupt_id,
+            one.answer.status == "resolved",
+            ABSENT if one.answer.payload is msgspec.UNSET else msgspec.json.decode(one.answer.payload),
+            {},
+        )
+        for one in gathering.asked
+        if one.answer is not None
+    ).strict
 
 
 def closed(gathering: Gathering, at: int) -> Gathering:

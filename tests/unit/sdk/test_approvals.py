@@ -1,6 +1,6 @@
 """What a team reads and writes fits the schemas; nothing is approved by arguments that nobody can read."""
 
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta
 from typing import Any
 
 import pytest
@@ -20,8 +20,11 @@ from holdshort.sdk.approvals import (
     answer,
     approve,
     cancel,
+    claim,
+    confirm,
     decision_record,
     deny,
+    release,
 )
 from holdshort.sdk.testing import an_approval
 
@@ -184,3 +187,40 @@ def test_the_order_of_members_does_not_matter(members: dict[str, int]) -> None:
 def test_an_answer_that_other_parsers_would_read_differently_is_not_given() -> None:
     with pytest.raises(ValueError, match="53 bits"):
         named(an_approval(), answer(2**53 + 1))
+
+
+# -- holding a question, and saying an answer again ---------------------------------------------------------
+
+
+ASKED = an_approval()
+
+
+@pytest.mark.parametrize("made", [claim(by="ann"), release(by="ann"), confirm(by="ann")])
+def test_what_is_no_answer_names_the_question_alone(made: Decision) -> None:
+    record = decision_record(ASKED, made, NOW)
+
+    assert record["resume"] == [{"interruptId": ASKED.interrupt_id}]
+    assert (record["action"], record["decidedBy"]) == (made.action, "ann")
+    assert Schema("decision.v1").problems(record) == []
+    read = read_decision(record, "place", Limits())
+    assert isinstance(read, Judged)
+    assert read.action == made.action
+
+
+def test_a_claim_later_is_another_decision_and_a_confirm_is_the_same() -> None:
+    later = NOW + timedelta(minutes=1)
+
+    def named(made: Decision, at: datetime) -> str:
+        return str(decision_record(ASKED, made, at)["decisionId"])
+
+    assert named(claim(by="ann"), NOW) != named(claim(by="ann"), later)
+    assert named(confirm(), NOW) == named(confirm(), later)
+
+
+def test_a_claim_is_over_when_its_lease_is() -> None:
+    until = int((NOW + timedelta(minutes=10)).timestamp() * 1000)
+    held = an_approval(claim={"by": "ann", "until": until})
+
+    assert held.held_by(NOW) == "ann"
+    assert held.held_by(NOW + timedelta(minutes=10)) is None
+    assert an_approval().held_by(NOW) is None

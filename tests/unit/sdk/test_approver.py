@@ -1,12 +1,13 @@
 """Questions reach the function that is meant for them, and only what it answers is answered."""
 
+import json
 import threading
 from typing import Any
 
 import pytest
 from structlog.testing import capture_logs
 
-from holdshort.sdk.approver import Approval, Approver, Decision, Receipt, approve, deny
+from holdshort.sdk.approver import Approval, Approver, Decision, Receipt, approve, claim, deny
 from holdshort.sdk.testing import an_approval, decide
 from holdshort.stream.records import Record
 
@@ -182,6 +183,19 @@ async def test_a_tombstone_asks_nobody() -> None:
     await app._consider(Record("approvals.payments", 0, 0, b"a", None, [], 0))
 
     assert asked == []
+
+
+async def test_what_is_held_already_is_not_claimed_again_and_again() -> None:
+    """A claim changes the approval, so the function is asked anew each time."""
+    app = Approver("payments")
+    app.on()(lambda _: claim(by="ann"))
+    held = an_approval(claim={"by": "ann", "until": 4_000_000_000_000})
+    wire = held.model_dump(by_alias=True, mode="json")
+    wire["openedAt"] = 1_796_000_000_000
+
+    await app._consider(Record("approvals.payments", 0, 0, b"a", json.dumps(wire).encode(), [], 0))
+
+    assert "_wire" not in vars(app), "nothing was published"
 
 
 def receipt(value: bytes) -> Record:

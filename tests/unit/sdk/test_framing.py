@@ -8,7 +8,7 @@ import pytest
 from ag_ui.core import EventType, RunFinishedEvent, RunFinishedInterruptOutcome, TextMessageContentEvent
 from ag_ui.core import Interrupt as AgUiInterrupt
 
-from holdshort.contract import events as contract
+from holdshort.contract import messages as contract
 from holdshort.contract.rules import Limits
 from holdshort.sdk import framing as module
 from holdshort.sdk.framing import Framing, MendAgentError
@@ -204,6 +204,5 @@ def test_a_blank_thread_names_none(blank: Json) -> None:
 
 
 def test_the_words_are_those_of_the_contract() -> None:
-    assert json.loads(module.HEARTBEAT)["name"] == contract.HEARTBEAT
-    assert module.LEGACY_INTERRUPT == contract.LEGACY_INTERRUPT
+    assert json.loads(module.HEARTBEAT)["name"] == contract.HEARTBEAT == "holdshort:heartbeat"
     assert Limits().event > module.LARGEST_SNAPSHOT

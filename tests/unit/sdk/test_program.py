@@ -62,7 +62,7 @@ def test_what_is_given_stands_before_the_environment(monkeypatch: pytest.MonkeyP
 def test_a_wrong_setting_is_told_without_its_value(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("KAFKA_SECURITY_PROTOCOL", "hunter2")
 
-    with pytest.raises(MendSettingsError, match="security_protocol") as error:
+    with pytest.raises(MendSettingsError, match="KAFKA_SECURITY_PROTOCOL") as error:
         wiring(None, None)
 
     assert "hunter2" not in str(error.value)
