@@ -60,6 +60,8 @@ class Emit(NamedTuple):
 
 def header(headers: Headers, name: str) -> bytes | None:
     """The last header of that name, as Kafka's clients read it."""
+    if not headers:
+        return None
     for key, value in reversed(headers):
         if key == name:
             return value

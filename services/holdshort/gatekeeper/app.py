@@ -12,7 +12,7 @@ from holdshort.gatekeeper.facts import Facts
 from holdshort.settings import RESERVED_TEAMS, Config, KafkaSettings, Settings
 from holdshort.stream.decider import Decider
 from holdshort.stream.service import Service
-from holdshort.stream.topics import GATEKEEPER, table
+from holdshort.stream.topics import GATEKEEPER
 from holdshort.telemetry.logs import Event, logger
 from holdshort.telemetry.metrics import (
     DecisionTimes,
@@ -39,8 +39,9 @@ class Gatekeeper:
 
     def __init__(self, kafka: KafkaSettings, settings: Settings, config: Config) -> None:
         registry = CollectorRegistry()
-        rules = config.rules(settings.partitions)
-        self._known = Known([*config.teams, *RESERVED_TEAMS], rules.routes.owners)
+        self._partitions = settings.partitions
+        self._rules = config.rules(settings.partitions)
+        self._known = Known([*config.teams, *RESERVED_TEAMS], self._rules.routes.owners)
         self._judged = JudgementMetrics(GATEKEEPER, _verdicts(), Code, registry)
         self._metrics = GateMetrics(self._known, registry)
         self._times = DecisionTimes(self._known, registry)
@@ -49,18 +50,25 @@ class Gatekeeper:
             GATEKEEPER,
             settings,
             kafka,
-            [topic for topic in table(list(config.agents), list(config.teams)) if _is_ours(topic.users)],
+            config,
             registry,
-            lambda _: Gate(rules),
-            self._observe,
+            self,
         )
         Scraped(self._scrape, registry)
 
     def run(self) -> int:
         return self._service.run()
 
-    def _observe(self, decider: Decider[ThreadState]) -> None:
-        """Count and log what has just been committed."""
+    def new_decider(self) -> Decider[ThreadState]:
+        return Gate(self._rules)
+
+    def adopt(self, config: Config) -> None:
+        self._rules = config.rules(self._partitions)
+        self._known.learn(config.teams, self._rules.routes.owners)
+        self._metrics.prepare()
+        self._times.prepare()
+
+    def observe(self, decider: Decider[ThreadState]) -> None:
         assert isinstance(decider, Gate)
         counts, decider.counts = decider.counts, type(decider.counts)()
         told, decider.told = decider.told, []
@@ -94,10 +102,6 @@ class Gatekeeper:
         found = [one for gate in gates for one in gate.tally.open_interrupts()]
         yield from pending_interrupts(self._known, found)
         yield from self._service.scrape()
-
-
-def _is_ours(users: tuple[str, ...]) -> bool:
-    return GATEKEEPER in users
 
 
 def _verdicts() -> Iterator[tuple[str, str | None]]:

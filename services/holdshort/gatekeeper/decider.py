@@ -2,13 +2,14 @@
 
 from collections import Counter
 from collections.abc import Collection, Iterator, Sequence
-from typing import Final, NamedTuple
+from typing import Any, Final, NamedTuple
 
 from holdshort.contract import thread
-from holdshort.contract.audit import Chain
+from holdshort.contract.audit import ATTEMPTED, Chain, Result, args_of, end_of, result_of
 from holdshort.contract.codes import Code
 from holdshort.contract.inputs import INPUTS, RESUMES
 from holdshort.contract.messages import Emit
+from holdshort.contract.passing import passed_on
 from holdshort.contract.pending import (
     HeadPause,
     UpgradeFirstError,
@@ -135,16 +136,18 @@ class Gate:
     # -- judgement -----------------------------------------------------------------------------------------
 
     def decide(self, state: ThreadState | None, record: Record, context: Context) -> Step[ThreadState]:
+        agent = record.topic.removeprefix(thread.AGENT_EVENTS)
+        if state is not None and (word := passed_on(state, record, agent, context.now, self.rules)):
+            self.counts[Kind.PASSED, None] += 1
+            return Step((word,), state)
         before = state or NOTHING
-        world = self._world(before, record, context)
+        world = self._world(before, agent, context)
         verdict = thread.decide(before, record, context.now, world, self.rules)
-        place = (record.topic, record.partition, record.offset)
-        return self._step(before, state, verdict, record.key, context, place)
+        return self._step(before, state, verdict, record.key, context, record)
 
-    def _world(self, state: ThreadState, record: Record, context: Context) -> World:
-        where = (context.partition, record.topic.removeprefix(thread.AGENT_EVENTS))
-        pause = state.pause
-        own = pause if pause is not None and pause.agent == where[1] and not pause.sealed else None
+    def _world(self, state: ThreadState, agent: str, context: Context) -> World:
+        where, pause = (context.partition, agent), state.pause
+        own = pause if pause is not None and pause.agent == agent and not pause.sealed else None
         return World(
             clock=context.clock,
             open_pauses=self.tally.pauses[where] - (1 if own else 0),
@@ -158,36 +161,43 @@ class Gate:
         verdict: Verdict,
         key: bytes | None,
         context: Context,
-        place: tuple[str, int, int],
+        record: Record | None,
     ) -> Step[ThreadState]:
         self.counts[verdict.kind, verdict.code] += 1
-        if verdict.kind is Kind.PASSED and not verdict.changes:
-            return Step(verdict.emits, stored)  # most records: nothing but a word passed on
         after = thread.evolve(before, verdict.changes)
+        place = (record.topic, record.partition, record.offset) if record else ("", context.partition, -1)
         self.facts.note(before, after, verdict, place[0], context.now)
         outputs: Sequence[Emit] = verdict.emits
-        if verdict.kind not in QUIET:
+        result = result_of(record, before.pause, after.pause, verdict.kind) if record else None
+        if verdict.kind not in QUIET or result is not None:
             told = _told(before, after, verdict, key, place)
-            self.told.append(told)
-            outputs = (*verdict.emits, self._audit(told, before, after, context))
+            proved = _proved(before, after, verdict, record, result)
+            outputs = (*verdict.emits, self._audit(told, before, after, context, proved))
+            if verdict.kind not in QUIET:
+                self.told.append(told)
         if after is before:
             return Step(outputs, stored)
         return Step(outputs, None if after.empty else after)
 
-    def _audit(self, told: Told, before: ThreadState, after: ThreadState, context: Context) -> Emit:
+    def _audit(
+        self,
+        told: Told,
+        before: ThreadState,
+        after: ThreadState,
+        context: Context,
+        proved: dict[str, Any],
+    ) -> Emit:
+        """The judgement; or, where that is a quiet one, the result that it brought (contract/audit.py)."""
         pause, run = after.pause or before.pause, after.run or before.run
         members = {
             "at": context.now,
             "service": "gatekeeper",
             "runId": told.run_id,
             "generation": told.generation,
-            "verdict": told.kind,
+            "verdict": ATTEMPTED if told.kind in QUIET else told.kind,
             "code": told.code,
             "principal": run.principal if run else (pause.principal if pause else None),
-            "digests": {
-                "descriptors": pause.digest if pause else None,
-                "batch": run.batch if run else None,
-            },
+            **proved,
             "source": {"topic": told.topic, "partition": told.partition, "offset": told.offset},
         }
         return Chain(self.notes).record(context.partition, told.thread, members)
@@ -205,7 +215,7 @@ class Gate:
         due = thread.next_due(state, self.rules)
         assert due is not None
         verdict = thread.fire(state, due, key.decode(), self.rules)
-        return self._step(state, state, verdict, key, context, ("", context.partition, -1))
+        return self._step(state, state, verdict, key, context, None)
 
     # -- the end of inputs ---------------------------------------------------------------------------------
 
@@ -214,6 +224,35 @@ class Gate:
 
     def with_end(self, state: ThreadState, end: int) -> ThreadState:
         return thread.bounded(state, end)
+
+
+def _proved(
+    before: ThreadState,
+    after: ThreadState,
+    verdict: Verdict,
+    record: Record | None,
+    result: Result | None,
+) -> dict[str, Any]:
+    """What was asked, answered and brought, by digests; and which pauses ended as another opened.
+
+    `args` where a pause opens, `result` where a tool call or a run brought one.
+    """
+    pause, run = after.pause or before.pause, after.run or before.run
+    digests: dict[str, Any] = {
+        "descriptors": pause.digest if pause else None,
+        "batch": run.batch if run else None,
+    }
+    members: dict[str, Any] = {"digests": digests}
+    if verdict.kind is Kind.OPENED and after.pause is not None:
+        digests["args"] = args_of(after.pause)
+        ended = {"settled": verdict.settled, "superseded": verdict.superseded}
+        members |= {name: generation for name, generation in ended.items() if generation is not None}
+    brought = result.digest if result is not None else end_of(record, verdict) if record else None
+    if brought is not None:
+        digests["result"] = brought
+    if result is not None:
+        members["toolCallId"] = result.call_id
+    return members
 
 
 def _told(
