@@ -1,5 +1,6 @@
 """One transaction in the making: records are decided, deadlines fired, changed state encoded."""
 
+import asyncio
 from collections import defaultdict
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from itertools import groupby
@@ -61,11 +62,11 @@ class Batch(Generic[S]):
         await self._warm_rows(some)
         await self._warm_states(cold)
         fetched: dict[RecordPlace, Record | None] = {}
-        waiting = self._decide_what_can_be(some, fetched)
+        waiting = await self._decide_what_can_be(some, fetched)
         while waiting.records:
             assert waiting.places - fetched.keys(), "a decider asked twice for the same records"
             fetched.update(await self._log.fetch(waiting.places - fetched.keys()))
-            waiting = self._decide_what_can_be(waiting.records, fetched)
+            waiting = await self._decide_what_can_be(waiting.records, fetched)
         self._reach(some)
         return rest
 
@@ -85,12 +86,13 @@ class Batch(Generic[S]):
                 cold[self.lane.written(record.partition), place.offset] = key
         return records, (), cold
 
-    def _decide_what_can_be(
+    async def _decide_what_can_be(
         self, records: Sequence[Record], fetched: Mapping[RecordPlace, Record | None]
     ) -> "_Waiting":
         waiting = _Waiting([], set(), set())
         for (topic, partition), some in groupby(records, _PARTITION):
             self._decide_partition(TopicPartition(topic, partition), some, fetched, waiting)
+            await asyncio.sleep(0)  # the other lanes' turn: their transactions are under way meanwhile
         return waiting
 
     def _decide_partition(

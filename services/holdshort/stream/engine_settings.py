@@ -10,7 +10,7 @@ class EngineSettings:
     app: str
     partitions: int
     lanes: int
-    share: int = 2_000  # records of each rank of topics in one batch
+    share: int = 4_000  # records of each rank of topics in one batch
     batch_bytes: int = 8 * 1024 * 1024  # of records and of the states read for them in one batch, about
     commit_deadline: float = 8.0  # shorter than the transaction's own timeout
     catch_up_deadline: float = 8.0

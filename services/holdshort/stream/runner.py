@@ -85,6 +85,11 @@ class Runner(Generic[S]):
         self._stopping.set()
         self._ended.set()
 
+    def renew(self) -> None:
+        """The rules have changed: every lane begins again with a new decider, between two batches."""
+        for task in self.tasks.values():
+            task.renew()
+
     async def _beat(self) -> None:
         self.last_beat = self._clock.monotonic()
         if self._membership is not None:

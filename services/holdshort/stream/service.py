@@ -8,13 +8,13 @@ import asyncio
 import gc
 import signal
 import sys
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Coroutine, Iterator
 from dataclasses import asdict
-from typing import Any, Final, Generic, TypeVar
+from typing import Any, Final, Generic, Protocol, TypeVar
 
 from prometheus_client import CollectorRegistry, Metric
 
-from holdshort.settings import KafkaSettings, Settings
+from holdshort.settings import Config, KafkaSettings, Settings
 from holdshort.stream.admin import Admin, unfit
 from holdshort.stream.clock import WallClock
 from holdshort.stream.connection import connection_of, warn_if_overheard
@@ -23,22 +23,40 @@ from holdshort.stream.engine_settings import EngineSettings
 from holdshort.stream.errors import Fatal
 from holdshort.stream.kafka import AioKafka
 from holdshort.stream.lifecycle import State
+from holdshort.stream.reload import RefusedError, Reload, needs_restart
 from holdshort.stream.runner import Runner
-from holdshort.stream.topics import Topic
+from holdshort.stream.topics import Topic, table
 from holdshort.telemetry.health import Management
 from holdshort.telemetry.logs import Event, logger
-from holdshort.telemetry.metrics import EngineMetrics, input_lag, lanes_at_work
+from holdshort.telemetry.metrics import EngineMetrics, configuration, input_lag, lanes_at_work
 
 S = TypeVar("S")
 
 LOOK_S: Final = 0.25
 TOPICS_LOOK_S: Final = 20.0
+NEW_TOPICS_S: Final = 1.0  # brokers hear of a topic one after the other, and a lane that misses one halts
 HOT_BYTES: Final = 96 * 1024 * 1024  # of states at hand, if one process has all partitions
 BLOCKED_S: Final = 15.0  # a loop that has not turned for so long is dead, whatever it says
 
 
 class UnfitError(Fatal):
     """The topics are not those that this configuration needs."""
+
+
+class Application(Protocol[S]):
+    """What a service is made of: rules, and what is told of them."""
+
+    def new_decider(self) -> Decider[S]:
+        """A decider for one life of one lane, by the configuration in force."""
+        ...
+
+    def observe(self, decider: Decider[S]) -> None:
+        """Count and log what has just been committed."""
+        ...
+
+    def adopt(self, config: Config) -> None:
+        """Put a newer configuration in force; every lane gets a new decider then."""
+        ...
 
 
 class Service(Generic[S]):
@@ -49,19 +67,19 @@ class Service(Generic[S]):
         app: str,
         settings: Settings,
         kafka: KafkaSettings,
-        topics: Sequence[Topic],
+        config: Config,
         registry: CollectorRegistry,
-        new_decider: Callable[[int], Decider[S]],
-        observe: Callable[[Decider[S]], None],
+        application: Application[S],
     ) -> None:
         self.app = app
         self.settings = settings
         self.registry = registry
         self.runner: Runner[S] | None = None
         self._connection = connection_of(kafka, f"holdshort-{app}")
-        self._topics = topics
-        self._new_decider = new_decider
-        self._observe = observe
+        self._topics = _topics_of(app, config)
+        self._application = application
+        log = logger().bind(service=app)
+        self._reload = Reload(settings.config, config, self._check_newer, self._take_over, log)
         self._clock = WallClock()
         self._metrics = EngineMetrics(app, registry)
 
@@ -88,6 +106,7 @@ class Service(Generic[S]):
         stores = [store for task in tasks if task.lane for store in list(task.lane.stores.values())]
         turns = [task.last_turn for task in tasks if task.state is State.RUNNING]
         since = self._clock.monotonic() - min(turns, default=0.0)
+        yield from configuration(self.app, self._reload.digest, refused=self._reload.refused is not None)
         yield from input_lag(self.app, lag)
         yield from lanes_at_work(
             self.app,
@@ -119,7 +138,7 @@ class Service(Generic[S]):
         return 0
 
     async def _serve(self) -> None:
-        await self._check_topics()
+        await self._check_topics(self._topics)
         kafka = AioKafka(self._connection, self.settings.prefix, instance=self.settings.instance)
         engine = EngineSettings(
             app=self.app,
@@ -127,37 +146,83 @@ class Service(Generic[S]):
             lanes=self.settings.lanes,
             hot_bytes=HOT_BYTES // self.settings.partitions,
         )
-        self.runner = Runner(engine, kafka, self._new_decider, self._clock, self._metrics, self._observe)
+        application = self._application
+        self.runner = Runner(
+            engine,
+            kafka,
+            lambda _: application.new_decider(),
+            self._clock,
+            self._metrics,
+            application.observe,
+        )
         _stop_on_signals(self.runner.stop)
+        _reload_on_signal(self._reload.ask)
         loop = asyncio.create_task(_watch_loop(self._metrics))
-        topics = asyncio.create_task(self._watch_topics(self.runner))
+        watches = [
+            asyncio.create_task(_or_stop(self._watch_topics(), self.runner)),
+            asyncio.create_task(_or_stop(self._reload.watch(), self.runner)),
+        ]
         try:
             await self.runner.run()
-            if topics.done():
-                topics.result()
+            for watch in watches:
+                if watch.done():
+                    watch.result()
         finally:
-            loop.cancel()
-            topics.cancel()
+            for watch in (loop, *watches):
+                watch.cancel()
             await kafka.close()
 
-    async def _check_topics(self) -> None:
+    # -- the topics ----------------------------------------------------------------------------------------
+
+    async def _check_topics(self, topics: list[Topic]) -> None:
         """Services never create topics, and do not run on ones that would lose state. Raises Fatal."""
         admin = Admin(self._connection, self.settings.prefix)
-        plan = await admin.plan(self._topics, self.settings.partitions, self.settings.lanes)
+        plan = await admin.plan(topics, self.settings.partitions, self.settings.lanes)
         if reasons := unfit(plan):
             raise UnfitError(f"the topics do not fit: {'; '.join(reasons)} (holdshort topics apply)")
 
-    async def _watch_topics(self, runner: Runner[S]) -> None:
+    async def _watch_topics(self) -> None:
         """Look again now and then: what clients write into partitions that were added, nobody reads."""
         while True:
             await asyncio.sleep(TOPICS_LOOK_S)
             try:
-                await self._check_topics()
+                await self._check_topics(self._topics)
             except UnfitError:
-                runner.stop()
                 raise
             except Fatal:
                 continue  # that they cannot be looked at now is no reason to stop
+
+    # -- a newer configuration -----------------------------------------------------------------------------
+
+    async def _check_newer(self, config: Config) -> None:
+        """Raises RefusedError for what needs a restart, UnfitError or Fatal for topics that do not fit."""
+        if reasons := list(needs_restart(self._reload.config, config)):
+            raise RefusedError(f"{'; '.join(reasons)}: restart to take it")
+        topics = _topics_of(self.app, config)
+        if topics != self._topics:
+            await self._check_topics(topics)
+            await asyncio.sleep(NEW_TOPICS_S)
+            await self._check_topics(topics)
+
+    def _take_over(self, config: Config) -> None:
+        self._topics = _topics_of(self.app, config)
+        self._application.adopt(config)
+        if self.runner is not None:
+            self.runner.renew()
+
+
+def _topics_of(app: str, config: Config) -> list[Topic]:
+    """The topics that one application uses."""
+    return [topic for topic in table(list(config.agents), list(config.teams)) if app in topic.users]
+
+
+async def _or_stop(watch: Coroutine[Any, Any, None], runner: Runner[S]) -> None:
+    """What ends a watch ends the service."""
+    try:
+        await watch
+    except Exception:
+        runner.stop()
+        raise
 
 
 async def _watch_loop(metrics: EngineMetrics) -> None:
@@ -180,6 +245,10 @@ def _run(main: Any) -> None:
     import uvloop  # noqa: PLC0415 - not on every platform
 
     uvloop.run(main)
+
+
+def _reload_on_signal(ask: Callable[[], None]) -> None:
+    asyncio.get_running_loop().add_signal_handler(signal.SIGHUP, ask)
 
 
 def _stop_on_signals(stop: Callable[[], None]) -> None:

@@ -58,6 +58,7 @@ class Task(Generic[S]):
         self._observe = observe
         self._log = logger().bind(service=settings.app, lane=number)
         self._stopping = asyncio.Event()
+        self._anew = False
         self._transactions: Transactions | None = None
         self._inputs: Inputs | None = None
         self._backlog: list[Record] = []
@@ -68,6 +69,10 @@ class Task(Generic[S]):
     def stop(self) -> None:
         """Finish the batch in hand and let go of the lane; `run` then returns."""
         self._stopping.set()
+
+    def renew(self) -> None:
+        """Finish the batch in hand, and begin again with a new decider: the rules have changed."""
+        self._anew = True
 
     async def run(self) -> None:
         """Own the lane until it is stopped; halted, wait there for a human. Raises Fenced and Fatal."""
@@ -87,6 +92,7 @@ class Task(Generic[S]):
         """One life of the lane, from fence to trouble."""
         try:
             await self._own()
+            await self._let_go()
         except Retry as trouble:
             delay = BACKOFF_S[min(self._failures, len(BACKOFF_S) - 1)]
             self._failures += 1
@@ -161,6 +167,7 @@ class Task(Generic[S]):
         self._transactions = await self._kafka.fence(self._settings.transactional_id(self.number))
         # 3. Restore state and positions, up to the high watermark.
         self._become(State.RESTORING)
+        self._anew = False  # whoever changes the rules from here on says so again
         restore = Restore(self.number, self._settings, self._kafka.log, self.changelog, self._new_decider())
         with self._metrics.restoring():
             lane = self.lane = await restore.lane()
@@ -171,11 +178,11 @@ class Task(Generic[S]):
         # 5. Process: take what has arrived, decide, commit it as one transaction; until something goes wrong.
         for some in _chunks(lane.gone, self._settings.share):
             await self._process(lane, self._transactions, self._inputs, some)
-        while not self._stopping.is_set():
+        while not (self._stopping.is_set() or self._anew):
             records = await self._take(lane, self._inputs)
             await self._process(lane, self._transactions, self._inputs, records)
             self.last_turn = self._clock.monotonic()
-        # 6. Anything went wrong: `_live` discards everything and begins again at 2.
+        # 6. Anything went wrong, or the rules are new: `_live` discards everything and begins again at 2.
 
     async def _process(
         self, lane: Lane[S], transactions: Transactions, inputs: Inputs, records: Sequence[Record]

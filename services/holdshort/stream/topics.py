@@ -64,11 +64,11 @@ def table(agents: Sequence[str], teams: Sequence[str]) -> list[Topic]:
             "threads",
             THREAD,
             (GATEKEEPER,),
-            (GATEKEEPER, ROUTER, "tool"),
+            (GATEKEEPER, ROUTER, "tool", "operator"),
             compact=True,
             append_time=True,
         ),
-        Topic("gathering", "threads", THREAD, (ROUTER,), (ROUTER, "tool"), compact=True),
+        Topic("gathering", "threads", THREAD, (ROUTER,), (ROUTER, "tool", "operator"), compact=True),
         Topic("audit", "threads", THREAD, (GATEKEEPER, ROUTER), ("auditor",), retention_days=90),
         Topic(
             "dead-letters",
