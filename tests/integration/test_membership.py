@@ -68,3 +68,19 @@ async def test_a_planned_stop_gives_the_lanes_up_at_once(bootstrap_servers: str,
         await process.wait()
 
         assert members(installation) == 1
+
+
+async def test_a_stack_that_stops_leaves_nothing_behind_even_what_it_was_just_starting_again(
+    bootstrap_servers: str, tmp_path: Path
+) -> None:
+    async with installed(
+        bootstrap_servers, tmp_path, NO_ROUTES, gatekeepers=1, routers=0, topics=["events"]
+    ) as installation:
+        (process,) = installation.stack.processes
+        assert process.process is not None
+        process.process.kill()
+        await process.process.wait()
+        while process.starts == 1:  # the very moment at which it is started again
+            await asyncio.sleep(0)
+
+    assert process.process.returncode is not None
