@@ -322,12 +322,21 @@ def _fields(model: type[BaseSettings], prefix: str, given: Mapping[str, str]) ->
 
 def load_config(path: Path | None) -> Config:
     """The configuration file; without one, an agent `default` and no teams. Raises MendSettingsError."""
-    if path is None:
-        return Config()
+    return Config() if path is None else config_of(content_of(path), path)
+
+
+def content_of(path: Path) -> bytes:
+    """What stands in the configuration file now. Raises MendSettingsError."""
     try:
-        raw = parsed(path.read_text("utf-8"), str(path))
+        return path.read_bytes()
     except OSError as error:
         raise MendSettingsError(f"{path}: {error.strerror}") from error
+
+
+def config_of(content: bytes, path: Path) -> Config:
+    """The configuration that a file with this content holds. Raises MendSettingsError."""
+    try:
+        raw = parsed(content.decode("utf-8"), str(path))
     except UnicodeDecodeError as error:
         raise MendSettingsError(f"{path}: not UTF-8 at byte {error.start}; save it as UTF-8") from None
     except ValueError as error:

@@ -1,50 +1,52 @@
-"""The holdshort executable: one file a command group, heavy imports only in the command that needs them."""
+"""The holdshort executable: what surrounds every command. The commands are listed in commands.py."""
 
+import signal
 import sys
+from typing import TYPE_CHECKING, Any
 
-import typer
+if TYPE_CHECKING:
+    from holdshort.cli.commands import app as app
 
-from holdshort.cli import config, demo, judge, lanes, serve, topics, up
 
-app = typer.Typer(
-    name="holdshort",
-    help="A safe pause between AI agents and the world, on Apache Kafka.",
-    no_args_is_help=True,
-    add_completion=True,
-    pretty_exceptions_enable=False,
-    rich_markup_mode=None,
-)
-app.command(name="up")(up.up)
-app.command(name="demo")(demo.demo)
-app.command(name="demo-agent", hidden=True)(demo.demo_agent)
-app.command(name="demo-team", hidden=True)(demo.demo_team)
-app.command(name="gatekeeper")(serve.gatekeeper)
-app.command(name="router")(serve.router)
-app.add_typer(topics.app, name="topics")
-app.add_typer(config.app, name="config")
-app.add_typer(lanes.app, name="lanes")
-app.command(name="judge")(judge.judge)
-app.command(name="healthcheck")(serve.healthcheck)
-app.command(name="version")(serve.version)
+def __getattr__(name: str) -> Any:
+    """`app`, which only now is imported: `main` must come before that."""
+    if name != "app":
+        raise AttributeError(name)
+    from holdshort.cli.commands import app  # noqa: PLC0415 - see above
+
+    return app
 
 
 def main() -> None:
     """Run the command line; users' mistakes end in a sentence, not in a trace."""
     try:
-        app()
+        _commands()()
     except KeyboardInterrupt:
         sys.exit(130)
     except Exception as error:
         if type(error).__name__ not in _MISTAKES:
             raise
-        typer.echo(f"holdshort: {error}", err=True)
+        sys.stderr.write(f"holdshort: {error}\n")
         sys.exit(2)
+
+
+def _commands() -> Any:
+    """The application. Ctrl-C while it is imported ends us silently: nothing is there to stop in order."""
+    interruptible = signal.getsignal(signal.SIGINT) is signal.default_int_handler
+    if interruptible:
+        signal.signal(signal.SIGINT, signal.SIG_DFL)
+    from holdshort.cli.commands import app  # noqa: PLC0415 - see above
+
+    if interruptible:
+        signal.signal(signal.SIGINT, signal.default_int_handler)
+    return app
 
 
 _MISTAKES = {
     "ConnectOnceError",
     "Fatal",
     "InstallExtraError",
+    "MeasureAgainError",
     "MendSettingsError",
     "MendTranscriptError",
     "ReadLogError",

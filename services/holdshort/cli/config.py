@@ -11,8 +11,13 @@ app = typer.Typer(help="Check and show the configuration.", no_args_is_help=True
 @app.command()
 def check(
     file: Annotated[Path | None, typer.Argument(help="The YAML file; HOLDSHORT_CONFIG by default.")] = None,
+    strict: Annotated[bool, typer.Option("--strict", help="Exit 1 if there is any warning.")] = False,
 ) -> None:
-    """Say what is wrong with the configuration, line by line. Exit 2 if anything is."""
+    """Say what is wrong with the configuration, line by line. Exit 2 if anything is.
+
+    Routes that are in each other's way or never used, and teams that are never asked, are warnings.
+    """
+    from holdshort.findings import findings  # noqa: PLC0415 - heavy
     from holdshort.settings import MendSettingsError, load_config, load_settings  # noqa: PLC0415 - heavy
 
     if file is None:
@@ -21,6 +26,11 @@ def check(
             raise MendSettingsError("nothing to check: name a file, or set HOLDSHORT_CONFIG")
         file = settings.config
     config = load_config(file)
+    warnings = list(findings(config.routes, config.teams, config.default_team))
+    for warning in warnings:
+        typer.echo(f"{file}: warning: {warning}", err=True)
+    if warnings and strict:
+        raise typer.Exit(1)
     typer.echo(
         f"{file}: fine: {len(config.agents)} agents, {len(config.teams)} teams, {len(config.routes)} routes"
     )

@@ -80,6 +80,7 @@ def _tell(accepted: "Accepted", heading: str) -> None:
 
 
 async def _run(step: str, service: App, lane: int, start: Start) -> "Accepted":
+    from holdshort.cli.waiting import waiting_for  # noqa: PLC0415 - heavy
     from holdshort.settings import load_settings  # noqa: PLC0415 - heavy
     from holdshort.stream import loss  # noqa: PLC0415 - heavy
     from holdshort.stream.connection import connection_of  # noqa: PLC0415 - heavy
@@ -94,7 +95,8 @@ async def _run(step: str, service: App, lane: int, start: Start) -> "Accepted":
     kafka = AioKafka(connection_of(kafka_settings, "holdshort-lanes"), settings.prefix)
     act = loss.accept if step == "accept" else loss.look
     try:
-        return await act(lane, engine, kafka, _decider(service), start.value)
+        with waiting_for(kafka_settings):
+            return await act(lane, engine, kafka, _decider(service), start.value)
     except Halt as halt:
         raise Fatal(f"this cannot be accepted: {halt.reason}") from halt
     except Retry as trouble:

@@ -27,7 +27,7 @@ def _serve(service: type) -> None:
     from holdshort.telemetry.logs import set_up  # noqa: PLC0415 - heavy
 
     kafka, settings, config = load_settings()
-    set_up(level=settings.log_level)
+    set_up(level=settings.log_level, service=service.__name__.lower())
     sys.exit(service(kafka, settings, config).run())
 
 
@@ -38,7 +38,7 @@ def healthcheck(
     live: Annotated[bool, typer.Option("--live", help="Ask for liveness instead of readiness.")] = False,
 ) -> None:
     """Exit 0 if the service on this machine is ready (or alive), 1 if it is not."""
-    known = port or int(os.environ.get("HOLDSHORT_MANAGEMENT_PORT", "8080"))
+    known = port or _management_port()
     connection = http.client.HTTPConnection("127.0.0.1", known, timeout=3)
     try:
         connection.request("GET", "/livez" if live else "/readyz")
@@ -48,6 +48,23 @@ def healthcheck(
     except OSError as error:
         typer.echo(f"nobody answers on port {known}: {error}", err=True)
         sys.exit(1)
+
+
+def _management_port() -> int:
+    """Read by hand: to import the settings would take longer than the question. Raises MendSettingsError."""
+    given = os.environ.get("HOLDSHORT_MANAGEMENT_PORT", "8080")
+    if given.isdecimal() and 0 < int(given) < 65536:
+        return int(given)
+    from holdshort.settings import MendSettingsError  # noqa: PLC0415 - heavy
+
+    raise MendSettingsError("HOLDSHORT_MANAGEMENT_PORT: must be a port, a number from 1 to 65535")
+
+
+def tell_version(wanted: bool) -> None:
+    """The option `--version`."""
+    if wanted:
+        version()
+        raise typer.Exit
 
 
 def version(

@@ -4,6 +4,7 @@ import asyncio
 import http.client
 import json
 import os
+import shutil
 import signal
 import socket
 import sys
@@ -15,14 +16,13 @@ from pathlib import Path
 from typing import Any, Final, Self
 
 from rich.console import Console
-from rich.live import Live
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn
-from rich.table import Table
 
+from holdshort.cli.waiting import waiting_for
 from holdshort.settings import KafkaSettings, Settings, load_settings
 from holdshort.stream.admin import Admin
 from holdshort.stream.connection import connection_of
-from holdshort.stream.embedded import EmbeddedKafka, jars_cached
+from holdshort.stream.embedded import EmbeddedKafka, jars_cached, leashed
 from holdshort.stream.errors import Fatal
 from holdshort.stream.topics import table
 
@@ -45,6 +45,7 @@ class Process:
     process: asyncio.subprocess.Process | None = None
     starts: int = 0
     ended: list[int] = field(default_factory=list)
+    killed: int = 0
 
     @property
     def pid(self) -> int | None:
@@ -65,7 +66,11 @@ class Process:
 
 
 class Stack:
-    """Kafka, topics, gatekeepers and routers. An async context manager: entered, everything is ready."""
+    """Kafka, topics, gatekeepers and routers. An async context manager: entered, everything is ready.
+
+    None of it outlives this process; on Linux not even when this process is killed. The logs of the services
+    are removed at an ordinary end, kept and named if something `failed`.
+    """
 
     def __init__(
         self,
@@ -75,17 +80,23 @@ class Stack:
         environment: Mapping[str, str] | None = None,
         console: Console | None = None,
         extras: Sequence[str] = (),
+        logs: Path | None = None,
     ) -> None:
-        """`extras` are further commands of ours to keep running, such as `demo-agent`."""
+        """`extras` are further commands of ours to keep running, such as `demo-agent`.
+
+        `logs` is a directory for the logs of the services, which are then kept in any case.
+        """
         self.console = console or Console(stderr=True)
         self.processes: list[Process] = []
-        self.directory = Path(tempfile.mkdtemp(prefix="holdshort-"))
+        self.directory = logs or Path(tempfile.mkdtemp(prefix="holdshort-"))
+        self.failed = False
+        self._temporary = logs is None
         self._wanted = {"gatekeeper": gatekeepers, "router": routers} | dict.fromkeys(extras, 1)
         self._extras = frozenset(extras)
         self._environment = dict(environment or {})
         self._kafka: EmbeddedKafka | None = None
         self._keepers: list[asyncio.Task[None]] = []
-        self._stopping = False
+        self.stopping = False
 
     # -- settings ------------------------------------------------------------------------------------------
 
@@ -107,16 +118,28 @@ class Stack:
                 for number in range(count):
                     await self._start(service, number)
             await self.until_ready()
-        except BaseException:
-            await self._stop()
+        except BaseException as error:
+            await self.__aexit__(type(error), error)
             raise
         return self
 
-    async def __aexit__(self, *_: object) -> None:
-        await self._stop()
+    async def __aexit__(self, kind: type[BaseException] | None = None, *_: object) -> None:
+        self.failed |= kind is not None and issubclass(kind, Exception)
+        try:
+            await self._stop()
+        finally:
+            self._tidy()
+
+    def _tidy(self) -> None:
+        if not self._temporary:
+            return
+        if self.failed and any(process.log.exists() for process in self.processes):
+            self.console.print(f"The logs are kept in {self.directory}", soft_wrap=True, highlight=False)
+        else:
+            shutil.rmtree(self.directory, ignore_errors=True)
 
     async def _start_kafka(self) -> None:
-        if "KAFKA_BOOTSTRAP_SERVERS" in os.environ or "KAFKA_BOOTSTRAP_SERVERS" in self._environment:
+        if "KAFKA_BOOTSTRAP_SERVERS" in {**os.environ, **self._environment}:
             return
         self._kafka = EmbeddedKafka(progress=_progress(self.console) if not jars_cached() else None)
         await self._kafka.start()
@@ -132,7 +155,8 @@ class Stack:
         kafka, settings, config = self.settings()
         admin = Admin(connection_of(kafka, "holdshort-up"), settings.prefix)
         topics = table(list(config.agents), list(config.teams))
-        plan = await admin.plan(topics, settings.partitions, settings.lanes)
+        with waiting_for(kafka, self.console.print):
+            plan = await admin.plan(topics, settings.partitions, settings.lanes)
         if refused := [f"{one.topic} {one.detail}" for one in plan if one.action == "refuse"]:
             raise Fatal("; ".join(refused))
         await admin.apply(plan, replication=settings.replication, min_isr=settings.min_isr)
@@ -154,10 +178,7 @@ class Stack:
         }
         with process.log.open("ab") as output:
             process.process = await asyncio.create_subprocess_exec(
-                sys.executable,
-                "-m",
-                "holdshort.cli",
-                process.service,
+                *leashed([sys.executable, "-m", "holdshort.cli", process.service]),
                 env=environment,
                 stdin=asyncio.subprocess.DEVNULL,
                 stdout=output,
@@ -167,12 +188,21 @@ class Stack:
         process.starts += 1
 
     async def _keep(self, process: Process) -> None:
-        """Start it again whenever it ends, until the stack is stopped."""
-        while not self._stopping and process.process is not None:
+        """Start it again whenever it ends, until the stack stops; nothing that was started stays behind."""
+        while process.process is not None:
             process.ended.append(await process.process.wait())
-            if not self._stopping:
-                await asyncio.sleep(RESTART_PAUSE_S)
-                await self._launch(process)
+            if self._is_over():
+                return
+            self.failed |= len(process.ended) > process.killed
+            await asyncio.sleep(RESTART_PAUSE_S)
+            if self._is_over():
+                return
+            await self._launch(process)
+            if self._is_over():
+                await self._terminate(process)
+
+    def _is_over(self) -> bool:
+        return self.stopping
 
     async def until_ready(self) -> None:
         """Wait until every service is ready. Raises Fatal with the end of the log of one that does not."""
@@ -191,14 +221,13 @@ class Stack:
         """SIGKILL one service process; it is started again. Returns the pid that was killed."""
         pid = process.pid
         assert pid is not None
+        process.killed += 1
         os.kill(pid, signal.SIGKILL)
         return pid
 
     async def _stop(self) -> None:
-        self._stopping = True
+        self.stopping = True
         await asyncio.gather(*(self._terminate(process) for process in self.processes))
-        for keeper in self._keepers:
-            keeper.cancel()
         await asyncio.gather(*self._keepers, return_exceptions=True)
         if self._kafka is not None:
             await self._kafka.stop()
@@ -213,52 +242,9 @@ class Stack:
             async with asyncio.timeout(STOP_DEADLINE_S):
                 await running.wait()
         except TimeoutError:
+            self.failed = True
             running.kill()
             await running.wait()
-
-
-async def show_until_stopped(stack: Stack) -> None:
-    """Show the state of every process until SIGINT or SIGTERM."""
-    stopped = asyncio.Event()
-    for number in (signal.SIGINT, signal.SIGTERM):
-        asyncio.get_running_loop().add_signal_handler(number, stopped.set)
-    with stack.console.status("Starting Kafka, topics and services ..."):
-        starting = asyncio.create_task(stack.__aenter__())
-        await asyncio.wait(
-            [starting, asyncio.create_task(stopped.wait())], return_when=asyncio.FIRST_COMPLETED
-        )
-        if not starting.done():
-            starting.cancel()
-            await asyncio.gather(starting, return_exceptions=True)
-            return
-        await starting
-    try:
-        with Live(console=stack.console, refresh_per_second=4) as live:
-            while not stopped.is_set():
-                live.update(await asyncio.to_thread(_status, stack))
-                with suppress(TimeoutError):
-                    async with asyncio.timeout(1):
-                        await stopped.wait()
-    finally:
-        with stack.console.status("Stopping ..."):
-            await stack.__aexit__()
-
-
-def _status(stack: Stack) -> Table:
-    title = f"holdshort on {stack.bootstrap_servers} (logs in {stack.directory}; Ctrl-C stops all)"
-    view = Table("service", "pid", "state", "lanes", "starts", "management", title=title)
-    for process in stack.processes:
-        ready, report = process.ask("/readyz")
-        lanes = ", ".join(f"{lane['lane']} {lane['state']}" for lane in (report or {}).get("lanes", []))
-        view.add_row(
-            f"{process.service} {process.number}",
-            str(process.pid or "-"),
-            "ready" if ready else "starting",
-            lanes or "-",
-            str(process.starts),
-            f"http://127.0.0.1:{process.port}",
-        )
-    return view
 
 
 def _progress(console: Console) -> Callable[[int, int, str], None]:

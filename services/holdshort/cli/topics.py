@@ -33,6 +33,7 @@ def apply(as_json: AsJson = False) -> None:
 
 
 async def _plan() -> "Sequence[Difference]":
+    from holdshort.cli.waiting import waiting_for  # noqa: PLC0415 - heavy
     from holdshort.settings import load_settings  # noqa: PLC0415 - heavy
     from holdshort.stream.admin import Admin  # noqa: PLC0415 - heavy
     from holdshort.stream.connection import connection_of  # noqa: PLC0415 - heavy
@@ -41,7 +42,8 @@ async def _plan() -> "Sequence[Difference]":
     kafka, settings, config = load_settings()
     admin = Admin(connection_of(kafka, "holdshort-topics"), settings.prefix)
     topics = table(list(config.agents), list(config.teams))
-    return await admin.plan(topics, settings.partitions, settings.lanes)
+    with waiting_for(kafka):
+        return await admin.plan(topics, settings.partitions, settings.lanes)
 
 
 async def _apply() -> "Sequence[Difference]":

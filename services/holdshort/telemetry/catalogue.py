@@ -224,6 +224,17 @@ LOOP_LAG: Final = Spec(
 BUILD_INFO: Final = Spec(
     "holdshort_build_info", "gauge", "Always 1; the version that runs.", ("service", "version")
 )
+CONFIGURATION_INFO: Final = Spec(
+    "holdshort_configuration_info",
+    "scraped",
+    "Always 1; the configuration in force, by the first 12 digits of its file's SHA-256; empty: no file.",
+    ("service", "digest"),
+)
+CONFIGURATION_REFUSED: Final = Spec(
+    "holdshort_configuration_refused",
+    "scraped",
+    "1 if the configuration file holds something that was not taken (the log says why), else 0.",
+)
 
 CATALOGUE: Final = (
     RECORDS_JUDGED,
@@ -254,4 +265,6 @@ CATALOGUE: Final = (
     LAST_POLL,
     LOOP_LAG,
     BUILD_INFO,
+    CONFIGURATION_INFO,
+    CONFIGURATION_REFUSED,
 )

@@ -18,6 +18,8 @@ class Event(StrEnum):
 
     SERVICE_STARTS = "service_starts"
     SERVICE_STOPS = "service_stops"
+    CONFIGURATION_TAKEN = "configuration_taken"
+    CONFIGURATION_REFUSED = "configuration_refused"
     CONNECTION_NOT_ENCRYPTED = "connection_not_encrypted"
     LANES_ASSIGNED = "lanes_assigned"
     LANE_RUNS = "lane_runs"

@@ -31,6 +31,11 @@ class Known:
         self.teams = tuple(dict.fromkeys(teams))
         self.owners = tuple(dict.fromkeys(owners))
 
+    def learn(self, teams: Iterable[str], owners: Iterable[Owner]) -> None:
+        """Those of a newer configuration, too: what is open under the earlier ones goes on being counted."""
+        self.teams = tuple(dict.fromkeys([*self.teams, *teams]))
+        self.owners = tuple(dict.fromkeys([*self.owners, *owners]))
+
     def team(self, name: str) -> str:
         return name if name in self.teams else REMOVED
 
@@ -128,7 +133,11 @@ class DecisionTimes:
     def __init__(self, known: Known, registry: CollectorRegistry) -> None:
         self._known = known
         self._seconds = catalogue.DECISION_SECONDS.histogram(registry)
-        for owner in known.owners:
+        self.prepare()
+
+    def prepare(self) -> None:
+        """Make the children of everything that is known by now."""
+        for owner in self._known.owners:
             self._seconds.labels(*owner)
 
     def decided(self, times: Iterable[tuple[Owner, float]]) -> None:
@@ -143,13 +152,17 @@ class GateMetrics:
         self._known = known
         self._opened = catalogue.INTERRUPTS_OPENED.counter(registry)
         self._closed = catalogue.INTERRUPTS_CLOSED.counter(registry)
-        for owner in known.owners:
-            self._opened.labels(*owner)
-            for outcome in OUTCOMES:
-                self._closed.labels(*owner, outcome)
         schemas = catalogue.SCHEMA_ADMISSIONS.counter(registry)
         self._schemas = {admitted: schemas.labels(_result(admitted)) for admitted in (True, False)}
         self._not_gated = catalogue.RUNS_NOT_GATED.counter(registry)
+        self.prepare()
+
+    def prepare(self) -> None:
+        """Make the children of everything that is known by now."""
+        for owner in self._known.owners:
+            self._opened.labels(*owner)
+            for outcome in OUTCOMES:
+                self._closed.labels(*owner, outcome)
 
     def opened(self, counts: Mapping[Owner, int]) -> None:
         for owner, count in counts.items():
@@ -184,14 +197,19 @@ class RouterMetrics:
         registry: CollectorRegistry,
     ) -> None:
         self._known = known
+        self._verdicts, self._kinds = tuple(verdicts), tuple(deeds)
         self._judged = catalogue.DECISIONS_JUDGED.counter(registry)
-        for team, (verdict, code) in product(known.teams, verdicts):
-            self._judged.labels(team, verdict, code or "")
         self._deeds = catalogue.ROUTER_DEEDS.counter(registry)
-        for deed, team in product(deeds, ("", *known.teams)):
-            self._deeds.labels(deed, team)
         self._forwarded = catalogue.BATCHES_FORWARDED.counter(registry)
         self._waits = catalogue.BATCH_WAIT_SECONDS.histogram(registry)
+        self.prepare()
+
+    def prepare(self) -> None:
+        """Make the children of everything that is known by now."""
+        for team, (verdict, code) in product(self._known.teams, self._verdicts):
+            self._judged.labels(team, verdict, code or "")
+        for deed, team in product(self._kinds, ("", *self._known.teams)):
+            self._deeds.labels(deed, team)
 
     def judged(self, counts: Mapping[tuple[str, str, str | None], int]) -> None:
         """By (team, verdict, code)."""
@@ -271,6 +289,12 @@ def lanes_at_work(
     yield _by(catalogue.STATE_BYTES, {(service,): size})
     yield _by(catalogue.RESTORE_REMAINING, {(service,): remaining})
     yield _by(catalogue.LAST_POLL, {} if last_poll is None else {(service,): last_poll})
+
+
+def configuration(service: str, digest: str, *, refused: bool) -> Iterator[Metric]:
+    """Which configuration is in force, and whether the file holds another one that was refused."""
+    yield _by(catalogue.CONFIGURATION_INFO, {(service, digest): 1})
+    yield _by(catalogue.CONFIGURATION_REFUSED, {(service,): int(refused)})
 
 
 def _by(spec: catalogue.Spec, values: Mapping[tuple[str, ...], float]) -> Metric:

@@ -1,0 +1,344 @@
+"""`holdshort audit verify|export|trail`: whether the audit was touched, and what it proves of a tool call."""
+
+import asyncio
+import sys
+from collections.abc import AsyncIterator, Callable, Iterator
+from contextlib import asynccontextmanager
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any, Final, NamedTuple
+
+import typer
+
+if TYPE_CHECKING:
+    from holdshort.cli.reading import Cluster
+    from holdshort.contract.chains import Chains, Link
+
+app = typer.Typer(
+    help="The audit: every judgement as a record of digests, chained by hashes, and each result of a tool "
+    "call that people were asked about. Needs the rights of `auditor` (`holdshort acls print`).",
+    no_args_is_help=True,
+)
+
+AUDIT: Final = "audit"
+SERVICES: Final = ("gatekeeper", "router")
+PATIENCE_S: Final = 10.0  # for what was committed just now to become visible in every partition
+
+SinceOption = Annotated[
+    str | None, typer.Option("--since", help="Only later ones: 30m, 2d, or a time (RFC 3339, UTC).")
+]
+UntilOption = Annotated[str | None, typer.Option("--until", help="Only earlier ones, likewise.")]
+FileOption = Annotated[
+    Path | None,
+    typer.Option("--file", exists=True, dir_okay=False, help="An export of all records, instead of Kafka."),
+]
+AsJson = Annotated[bool, typer.Option("--json", help="As JSON, one object a line.")]
+
+
+@app.command()
+def verify(
+    since: SinceOption = None, until: UntilOption = None, file: FileOption = None, as_json: AsJson = False
+) -> None:
+    """Follow every chain: say where a record was removed, changed, put in or moved. Exit 1 if any was.
+
+    A chain whose beginning is gone by retention begins with the first record that is there. That the newest
+    ones are there is proved, too, if the positions of the services may be read.
+    """
+    sys.exit(asyncio.run(_verify(_range(since, until), file, as_json=as_json)))
+
+
+@app.command()
+def export(
+    since: SinceOption = None,
+    until: UntilOption = None,
+    thread: Annotated[str | None, typer.Option("--thread", help="Only those of this thread.")] = None,
+    code: Annotated[str | None, typer.Option("--code", help="Only those with this code.")] = None,
+) -> None:
+    """Write the audit as JSON lines: place, digest, and the record byte for byte, partition by partition.
+
+    An export of everything (or of a time) can be verified later, without Kafka: `verify --file`.
+    """
+    asyncio.run(_export(_range(since, until), thread, code))
+
+
+@app.command()
+def trail(
+    thread: Annotated[str | None, typer.Argument(help="The thread.")] = None,
+    tool_call: Annotated[
+        str | None, typer.Option("--tool-call", metavar="ID", help="Only what concerns this tool call.")
+    ] = None,
+    file: FileOption = None,
+    as_json: AsJson = False,
+) -> None:
+    """Tell in words what was asked, who answered what, and what came of it; with the digests that prove it.
+
+    Exit 1 if nothing is known of it, or if a chain that holds a part of it is broken.
+    """
+    if thread is None and tool_call is None:
+        raise typer.BadParameter("name a thread, or say --tool-call ID")
+    sys.exit(asyncio.run(_trail(thread, tool_call, file, as_json=as_json)))
+
+
+# -- what is read -------------------------------------------------------------------------------------------
+
+
+class _Range(NamedTuple):
+    """Times in ms since the epoch; None lets everything pass."""
+
+    since: int | None
+    until: int | None
+
+    def holds(self, at: int) -> bool:
+        return (self.since is None or at >= self.since) and (self.until is None or at < self.until)
+
+    def meets(self, first: int, last: int) -> bool:
+        """Whether something between these two times could lie in it."""
+        return (self.since is None or last >= self.since) and (self.until is None or first < self.until)
+
+
+def _range(since: str | None, until: str | None) -> _Range:
+    from holdshort.cli.dlq import when  # noqa: PLC0415 - heavy
+
+    return _Range(when(since, "--since"), when(until, "--until"))
+
+
+class _Line(NamedTuple):
+    """One record of the audit: from Kafka or from an export."""
+
+    partition: int
+    offset: int
+    timestamp: int
+    key: bytes | None
+    value: bytes | None
+
+
+class _Source:
+    """Where the audit is read from: its first offsets, the newest digests as far as known, its records."""
+
+    def __init__(
+        self, begins: dict[int, int], heads: dict[tuple[str, int], str], cluster: "Cluster | None"
+    ) -> None:
+        self.newest_known = False
+        self.begins = begins
+        self.heads = heads
+        self._cluster = cluster
+        self._lines: list[_Line] = []
+        self._ends: Any = {}
+
+    @classmethod
+    def of_file(cls, lines: list[_Line]) -> "_Source":
+        source = cls({line.partition: 1 for line in lines}, {}, None)
+        source._lines = lines
+        return source
+
+    async def records(self) -> AsyncIterator[_Line]:
+        """All of it, up to the end as it is at the first call."""
+        for line in self._lines:
+            yield line
+        if self._cluster is None:
+            return
+        self._ends = self._ends or await self._cluster.ends(self._cluster.partitions(AUDIT))
+        async for record in self._cluster.scan(dict.fromkeys(self._ends, 0), self._ends):
+            yield _Line(record.partition, record.offset, record.timestamp, record.key, record.value)
+
+    async def later(self) -> AsyncIterator[list[_Line]]:
+        """What comes behind that, as it comes, for some seconds."""
+        if self._cluster is None:
+            return
+        async for records in self._cluster.follow(self._ends, PATIENCE_S):
+            yield [_Line(one.partition, one.offset, one.timestamp, one.key, one.value) for one in records]
+
+
+@asynccontextmanager
+async def _audit(file: Path | None = None) -> "AsyncIterator[_Source]":
+    """The audit of the cluster, or of an export. Raises Fatal, MendSettingsError."""
+    from holdshort.cli.reading import opened  # noqa: PLC0415 - heavy
+    from holdshort.contract.pending import UpgradeFirstError  # noqa: PLC0415 - heavy
+    from holdshort.stream.errors import Fatal  # noqa: PLC0415 - heavy
+
+    try:
+        if file is not None:
+            yield _Source.of_file(list(_exported(file)))
+            return
+        positions = [f"{service}.positions" for service in SERVICES]
+        async with opened(AUDIT, [AUDIT], positions) as cluster:
+            heads = await _heads(cluster)  # before the end of the audit is asked for: it holds what they name
+            begins = await cluster.beginnings(cluster.partitions(AUDIT))
+            source = _Source({where.partition: begin for where, begin in begins.items()}, heads, cluster)
+            source.newest_known = all(cluster.may_read(topic) for topic in positions)
+            yield source
+    except UpgradeFirstError as error:
+        raise Fatal(str(error)) from error
+
+
+async def _heads(cluster: "Cluster") -> dict[tuple[str, int], str]:
+    from holdshort.stream.positions import decode_positions  # noqa: PLC0415 - heavy
+
+    heads: dict[tuple[str, int], str] = {}
+    for service in SERVICES:
+        topic = f"{service}.positions"
+        if not cluster.may_read(topic):
+            continue
+        lanes = await cluster.latest(topic, lambda record: decode_positions(record.value or b""))
+        heads |= {(service, int(p)): head for lane in lanes.values() for p, head in lane.notes.items()}
+    return heads
+
+
+def _exported(file: Path) -> Iterator[_Line]:
+    """The lines of an export. Raises MendTranscriptError."""
+    import msgspec  # noqa: PLC0415 - heavy
+
+    from holdshort.gatekeeper.transcript import MendTranscriptError  # noqa: PLC0415 - heavy
+
+    class Exported(msgspec.Struct):
+        """A line; the record is taken as the bytes that stand there."""
+
+        partition: int
+        offset: int
+        timestamp: int
+        key: str | None
+        record: msgspec.Raw
+
+    with file.open("rb") as lines:
+        for number, line in enumerate(lines, 1):
+            try:
+                one = msgspec.json.decode(line, type=Exported)
+            except msgspec.MsgspecError as error:
+                raise MendTranscriptError(
+                    f"{file}, line {number}: not a line of an export: {error}"
+                ) from error
+            key = None if one.key is None else one.key.encode()
+            yield _Line(one.partition, one.offset, one.timestamp, key, bytes(one.record))
+
+
+# -- verify -------------------------------------------------------------------------------------------------
+
+
+async def _followed(source: _Source, keep: "Callable[[Link], None] | None" = None) -> "Chains":
+    """Every chain to its end; `keep` is told each record that could be read."""
+    from holdshort.contract.chains import Chains  # noqa: PLC0415 - heavy
+
+    chains = Chains(source.begins, source.heads)
+
+    def follow(line: _Line) -> None:
+        link = chains.follow(*line)
+        if link is not None and keep is not None:
+            keep(link)
+
+    async for line in source.records():
+        follow(line)
+    if chains.headless:
+        async for lines in source.later():
+            for line in lines:
+                follow(line)
+            if not chains.headless:
+                break
+    if chains.breaks:
+        await _explained(source, chains)
+    chains.end()
+    return chains
+
+
+async def _explained(source: _Source, chains: "Chains") -> None:
+    """Where what a broken record names really stands: only the whole log can tell."""
+    from holdshort.contract.canon import sha256  # noqa: PLC0415 - heavy
+    from holdshort.contract.chains import read_judgement  # noqa: PLC0415 - heavy
+
+    async for line in source.records():
+        digest = sha256(line.value or b"")
+        if digest in chains.breaks and (said := read_judgement(line.value)) is not None:
+            chains.explain(said.service, line.partition, line.offset, digest)
+
+
+async def _verify(wanted: _Range, file: Path | None, *, as_json: bool) -> int:
+    from holdshort.cli.showing import echo_json  # noqa: PLC0415 - heavy
+    from holdshort.cli.trails import chain_object, chain_said, finding_object, finding_said  # noqa: PLC0415
+
+    async with _audit(file) as source:
+        chains = await _followed(source)
+    found = [one for one in chains.findings if wanted.meets(one.began, one.at)]
+    for chain in sorted(chains.chains.values(), key=lambda one: (one.service, one.partition)):
+        if as_json:
+            echo_json(chain_object(chain))
+        else:
+            typer.echo(chain_said(chain))
+    for one in found:
+        if as_json:
+            echo_json(finding_object(one))
+        else:
+            typer.echo(finding_said(one))
+    if not as_json:
+        typer.echo(_verdict(chains, len(found), newest_known=source.newest_known))
+    return 1 if found else 0
+
+
+def _verdict(chains: "Chains", found: int, *, newest_known: bool) -> str:
+    records = sum(chain.records for chain in chains.chains.values())
+    if found:
+        return f"{found} findings in {records} records."
+    newest = (
+        "their newest records included"
+        if newest_known
+        else ("but whether newer ones were removed stands in the positions of the services, not read here")
+    )
+    return f"All {len(chains.chains)} chains of {records} records are whole, {newest}."
+
+
+# -- export -------------------------------------------------------------------------------------------------
+
+
+async def _export(wanted: _Range, thread: str | None, code: str | None) -> None:
+    import orjson  # noqa: PLC0415 - heavy
+
+    from holdshort.contract.canon import sha256  # noqa: PLC0415 - heavy
+    from holdshort.contract.chains import read_judgement  # noqa: PLC0415 - heavy
+
+    async with _audit() as source:
+        async for line in source.records():
+            said = read_judgement(line.value)
+            if said is None or b"\n" in (line.value or b""):
+                typer.echo(f"holdshort: left out, it is no record of the audit: {_place(line)}", err=True)
+            elif wanted.holds(said.at) and thread in (None, said.thread_id) and code in (None, said.code):
+                value = line.value or b""
+                whole = {
+                    "partition": line.partition,
+                    "offset": line.offset,
+                    "timestamp": line.timestamp,
+                    "key": None if line.key is None else line.key.decode(errors="replace"),
+                    "digest": sha256(value),
+                    "record": orjson.Fragment(value),
+                }
+                sys.stdout.buffer.write(orjson.dumps(whole) + b"\n")
+    sys.stdout.buffer.flush()
+
+
+def _place(line: _Line) -> str:
+    return f"{AUDIT}/{line.partition}/{line.offset}"
+
+
+# -- trail --------------------------------------------------------------------------------------------------
+
+
+async def _trail(thread: str | None, tool_call: str | None, file: Path | None, *, as_json: bool) -> int:
+    from holdshort.cli.showing import echo_json, plain  # noqa: PLC0415 - heavy
+    from holdshort.cli.trails import Trail, finding_said, link_object, link_said  # noqa: PLC0415 - heavy
+
+    kept = Trail(thread, tool_call)
+    async with _audit(file) as source:
+        chains = await _followed(source, kept.note)
+    links = kept.links()
+    if not links:
+        typer.echo(f"holdshort: the audit knows nothing of {plain(tool_call or thread or '')}", err=True)
+        return 1
+    for link in links:
+        if as_json:
+            echo_json(link_object(link))
+        else:
+            typer.echo(link_said(link))
+    held = {(link.said.service, link.partition) for link in links}
+    broken = [one for one in chains.findings if not one.service or (one.service, one.partition) in held]
+    for one in broken:
+        typer.echo(finding_said(one), err=True)
+    if not as_json:
+        state = "broken, see above" if broken else "whole"
+        typer.echo(f"{len(links)} records; the chains that hold them are {state}.")
+    return 1 if broken else 0

@@ -1,0 +1,160 @@
+"""What an operator writes to `resumes`, and what becomes of it: cancels, and abandons (contract 3 and 6).
+
+The gate judges these records like the router's. It tells nobody about those that it refuses, so the answer is
+read from the thread's row of `pending`.
+"""
+
+import secrets
+from collections.abc import Callable, Mapping
+from typing import Any, Final, NamedTuple
+
+import msgspec
+
+from holdshort.cli.reading import Cluster
+from holdshort.contract.addressed import ABANDON
+from holdshort.contract.canon import own_run_id
+from holdshort.contract.keys import partition_of
+from holdshort.contract.messages import ACTION, ADMISSION, GENERATION, JSON_TYPE, RUN
+from holdshort.contract.pending import UpgradeFirstError, decode_pending
+from holdshort.contract.state import NOTHING, Pause, Run, ThreadState
+from holdshort.router.context import places, rebuild, without_context
+from holdshort.router.forwarding import RESUMES
+from holdshort.stream.errors import Fatal
+from holdshort.stream.records import RecordPlace, TopicPartition, Write
+
+PENDING: Final = "pending"
+PATIENCE_S: Final = 30.0
+
+
+class Outcome(NamedTuple):
+    """What became of a record: whether it did what it was meant to do, and in words."""
+
+    fine: bool
+    said: str
+
+
+Over = Callable[[ThreadState], Outcome | None]
+
+
+# -- abandon ------------------------------------------------------------------------------------------------
+
+
+def abandon_pause(thread: str, pause: Pause) -> tuple[Write, Over]:
+    """The record that ends a pause without an answer, and how to see that it has."""
+    run_id = _run_id(thread)
+    headers = ((GENERATION, str(pause.generation).encode()), (ACTION, ABANDON.encode()))
+
+    def over(state: ThreadState) -> Outcome | None:
+        return _refused(state, run_id) or _gone(state, pause.generation, None)
+
+    return _record(thread, {"threadId": thread, "runId": run_id}, headers), over
+
+
+def abandon_run(thread: str, run: Run) -> tuple[Write, Over]:
+    """The record that ends a run that blocks its thread."""
+    named = (RUN, run.run_id.encode()) if run.admission is None else (ADMISSION, str(run.admission).encode())
+    value = {"threadId": thread, "runId": _run_id(thread)}
+
+    def over(state: ThreadState) -> Outcome | None:
+        if state.pause is not None:
+            return Outcome(
+                False, "the run has paused meanwhile: `holdshort interrupts show` has the question"
+            )
+        if state.run is not None and (state.run.run_id, state.run.admission) == (run.run_id, run.admission):
+            return None
+        for ended in state.ended:
+            if (ended.run_id, ended.admission) == (run.run_id, run.admission):
+                return Outcome(ended.outcome == "abandoned", f"run {run.run_id} has ended: {ended.outcome}")
+        return Outcome(False, f"run {run.run_id} is not there any more")
+
+    return _record(thread, value, (named, (ACTION, ABANDON.encode()))), over
+
+
+# -- cancel -------------------------------------------------------------------------------------------------
+
+
+async def cancel_pause(
+    cluster: Cluster, thread: str, pause: Pause, by: str | None, comment: str | None
+) -> tuple[Write, Over, bool]:
+    """One batch that cancels every open interrupt, how to see it judged, and whether its context is whole."""
+    members, complete = await _context(cluster, pause)
+    run_id = _run_id(thread)
+    told = {"cause": "operator", "decidedBy": by, "comment": comment}
+    told |= {"context": None if complete else "incomplete"}
+    said = {name: value for name, value in told.items() if value is not None}
+    entries = [
+        {"interruptId": id_, "status": "cancelled", "metadata": {"holdshort": said}} for id_ in pause.ids
+    ]
+    ids = {"threadId": thread, "runId": run_id, "parentRunId": pause.run_id}
+    value = {**ids, **members, "resume": entries}
+
+    def over(state: ThreadState) -> Outcome | None:
+        if state.run is not None and state.run.run_id == run_id:
+            return Outcome(True, f"the cancels are with the agent, as run {run_id}")
+        return _refused(state, run_id) or _gone(state, pause.generation, run_id)
+
+    return _record(thread, value, ((GENERATION, str(pause.generation).encode()),)), over, complete
+
+
+async def _context(cluster: Cluster, pause: Pause) -> tuple[Mapping[str, Any], bool]:
+    """Messages, state and the rest as the router would send them, as far as this principal may read them."""
+    wanted: list[RecordPlace] = places(pause)
+    if not all(cluster.may_read(where.topic) for where, _ in wanted):
+        return without_context().members, False
+    rebuilt = rebuild(pause, await cluster.fetch(wanted))
+    return rebuilt.members, rebuilt.complete
+
+
+# -- writing and seeing -------------------------------------------------------------------------------------
+
+
+async def written(cluster: Cluster, record: Write, over: Over) -> Outcome:
+    """Write the record and wait for what the gate makes of it. Raises Fatal and Retry."""
+    assert record.key is not None
+    number = partition_of(record.key, cluster.seen[PENDING].partitions)
+    rows = TopicPartition(PENDING, number)
+    begin = await cluster.ends([rows])
+    await cluster.write(TopicPartition(RESUMES, number), record)
+    async for came in cluster.follow(begin, PATIENCE_S):
+        for row in came:
+            if row.key == record.key and (outcome := over(_state(row.value))) is not None:
+                return outcome
+    return Outcome(
+        False,
+        f"written, but the gatekeeper has not judged it within {PATIENCE_S:.0f} s: is one running, is its "
+        "lane halted (`holdshort doctor`), or had the thread changed already?",
+    )
+
+
+def _state(value: bytes | None) -> ThreadState:
+    try:
+        return NOTHING if value is None else decode_pending(value)
+    except UpgradeFirstError as error:
+        raise Fatal(str(error)) from error
+
+
+def _record(thread: str, value: Any, headers: tuple[tuple[str, bytes], ...]) -> Write:
+    return Write(RESUMES, thread.encode(), msgspec.json.encode(value), (JSON_TYPE, *headers))
+
+
+def _run_id(thread: str) -> str:
+    """One of ours, and of this attempt alone: so its refusal is known from that of an earlier one."""
+    return own_run_id(thread, "operator", secrets.token_hex(8))
+
+
+def _refused(state: ThreadState, run_id: str) -> Outcome | None:
+    refusal = state.pause.refusal if state.pause is not None else None
+    if refusal is None or refusal.run_id != run_id:
+        return None
+    return Outcome(False, f"the gatekeeper refused it: {refusal.code}")
+
+
+def _gone(state: ThreadState, generation: int, run_id: str | None) -> Outcome | None:
+    """How the pause ended, if it has; `run_id` is the run that was to end it, None for an abandon."""
+    if state.pause is not None and state.pause.generation == generation:
+        return None
+    for gone in state.gone:
+        if gone.generation == generation:
+            meant = gone.how == "abandoned" if run_id is None else gone.answered_by == run_id
+            return Outcome(meant, f"pause {generation} is over: {gone.how}")
+    return Outcome(False, f"pause {generation} is not there any more")
