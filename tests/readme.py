@@ -28,14 +28,19 @@ def _codes() -> Iterator[str]:
     yield "| code | what it says | sending again helps |"
     yield "|---|---|---|"
     for code in Code:
-        yield f"| `{code}` | {code.sentence} | {code.retry} |"
+        yield f"| `{code}` | {_cell(code.sentence)} | {_cell(code.retry)} |"
 
 
 def _decision_codes() -> Iterator[str]:
     yield "| code | what it says |"
     yield "|---|---|"
     for code in DecisionCode:
-        yield f"| `{code}` | {code.sentence} |"
+        yield f"| `{code}` | {_cell(code.sentence)} |"
+
+
+def _cell(text: str) -> str:
+    """Text in a Markdown table, where a bar would begin the next cell."""
+    return text.replace("|", "\\|")
 
 
 def recording() -> str:

@@ -80,7 +80,7 @@ async def test_a_stack_that_stops_leaves_nothing_behind_even_what_it_was_just_st
         assert process.process is not None
         process.process.kill()
         await process.process.wait()
-        while process.starts == 1:  # the very moment at which it is started again
+        while process.starts == 1:  # noqa: ASYNC110 - the very moment at which it is started again
             await asyncio.sleep(0)
 
     assert process.process.returncode is not None
