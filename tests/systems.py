@@ -17,6 +17,7 @@ from holdshort.contract.state import Pause, ThreadState
 from holdshort.gatekeeper.decider import Gate
 from holdshort.router.decider import RouterDecider
 from holdshort.settings import RESERVED_TEAMS, Config
+from holdshort.stream.decider import Decider
 from holdshort.stream.engine_settings import EngineSettings
 from holdshort.stream.memory import MemoryBroker, MemoryKafka
 from holdshort.stream.records import Record
@@ -47,25 +48,45 @@ class System:
         for topic in table(list(self.config.agents), list(self.config.teams)):
             self.broker.create(topic.name, PARTITIONS if topic.partitions == "threads" else LANES)
         self.rules: Rules = self.config.rules(PARTITIONS)
+        self._newer: dict[str, Rules] = {}
         self._decisions = 0
         self._processes: dict[str, tuple[Runner[Any], asyncio.Task[None]]] = {}
 
     async def start(self, app: str) -> None:
-        settings = EngineSettings(app=app, partitions=PARTITIONS, lanes=LANES)
+        settings = self.engine(app)
         metrics = EngineMetrics(app, CollectorRegistry())
-        teams = [*self.config.teams, *RESERVED_TEAMS]
         runner: Runner[Any] = Runner(
             settings,
-            MemoryKafka(self.broker),
-            (lambda _: Gate(self.rules))
-            if app == "gatekeeper"
-            else (lambda _: RouterDecider(self.rules, teams)),
+            self.kafka(app),
+            lambda _: self._decider(app),
             self.clock,
             metrics,
         )
         self._processes[app] = runner, asyncio.create_task(runner.run())
         await pass_time(1)
         assert runner.ready, [task.halt for task in runner.tasks.values()]
+
+    def _decider(self, app: str) -> Decider[Any]:
+        rules, teams = self._newer.get(app, self.rules), [*self.config.teams, *RESERVED_TEAMS]
+        return Gate(rules) if app == "gatekeeper" else RouterDecider(rules, teams)
+
+    def reload(self, config: str, *apps: str) -> None:
+        """A newer configuration for these services (all that run), whose topics have been made."""
+        self.config = Config.model_validate(yaml.safe_load(config))
+        for topic in table(list(self.config.agents), list(self.config.teams)):
+            if topic.name not in self.broker.topics:
+                self.broker.create(topic.name, PARTITIONS)
+        for app in apps or self._processes:
+            known = self._newer.get(app, self.rules)
+            self._newer[app] = self.config.rules(PARTITIONS).after(known)
+            self._processes[app][0].renew()
+
+    def engine(self, app: str) -> EngineSettings:
+        return EngineSettings(app=app, partitions=PARTITIONS, lanes=LANES)
+
+    def kafka(self, app: str) -> MemoryKafka:
+        """The broker as a new process of this service sees it."""
+        return MemoryKafka(self.broker)
 
     async def stop(self, app: str) -> None:
         runner, task = self._processes.pop(app)

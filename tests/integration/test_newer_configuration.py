@@ -125,7 +125,11 @@ async def test_a_changed_file_is_taken_by_itself_once_it_is_right_and_its_topics
         wire, file, processes = installation.wire, tmp_path / "holdshort.yaml", installation.stack.processes
         refused = 'holdshort_configuration_refused{service="'
         await in_force(installation, OLD)
-        for text, why in ((NEW.replace("7", "x"), "whole number"), (MORE, "legal does not exist")):
+        for text, why in (
+            (NEW.replace("7", "x"), "whole number"),
+            (OLD.replace(", dba: {}", ""), "teams.dba is gone: restart to take it"),
+            (MORE, "legal does not exist"),
+        ):
             file.write_text(text)
             for process in processes:
                 line = f'{refused}{process.service}"}} 1'

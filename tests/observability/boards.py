@@ -445,6 +445,16 @@ ENGINE: Final = (
                 unit="s",
             ),
             Panel(
+                "Configuration",
+                "Processes by the configuration in force: the first digits of its file's SHA-256.",
+                [
+                    Query(
+                        f"sum by (service, digest) (holdshort_configuration_info{{{SERVICE}}})",
+                        "{{service}} {{digest}}",
+                    )
+                ],
+            ),
+            Panel(
                 "Restarts",
                 "Of the last hour, by process.",
                 [Query(f"changes(process_start_time_seconds[1h]) * {OURS}", "{{service}} {{instance}}")],

@@ -48,14 +48,15 @@ class Measured(System):
         self.at_start[app] = self.scraped(app)
         service: Any = wired._service
         service._clock = self.clock
-        service.runner = runner = Runner(
+        runner: Runner[Any] = Runner(
             EngineSettings(app=app, partitions=PARTITIONS, lanes=LANES),
             self.kafkas.setdefault(app, Failing(self.broker)),
-            service._new_decider,
+            lambda _: wired.new_decider(),
             self.clock,
             service._metrics,
-            service._observe,
+            wired.observe,
         )
+        service.runner = runner
         self._processes[app] = runner, asyncio.create_task(runner.run())
         await pass_time(1)
         assert runner.ready, [task.halt for task in runner.tasks.values()]

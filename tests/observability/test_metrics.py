@@ -68,7 +68,7 @@ def test_names_are_as_prometheus_wants_them() -> None:
         assert spec.name.endswith(("_seconds", "_records")) or spec.type != "histogram"
         assert set(spec.labels) <= {
             *("service", "route", "team", "code", "verdict", "outcome", "result", "state", "deed"),
-            *("topic", "version"),
+            *("topic", "version", "digest"),
         }
 
 
@@ -391,6 +391,30 @@ async def test_no_series_appears_that_was_not_there_at_start_whatever_is_said(s:
         assert new == set()
     assert s.value("holdshort_records_judged_total", verdict="refused") > 0
     assert s.value("holdshort_interrupts_opened_total") > 40
+
+
+def test_a_newer_configuration_is_counted_beside_the_one_before_it() -> None:
+    async def main() -> None:
+        s = Measured(CONFIG)
+        for app in APPS:
+            await s.start(app)
+        await ask(s, "before", an_interrupt("i", reason="db:y"))
+        s.config = Measured(CONFIG.replace("name: database", "name: tables")).config
+        for app in APPS:
+            s.apps[app].adopt(s.config)
+            s._processes[app][0].renew()
+            at_start = {name for name in s.scraped(app) if ("route", "tables") in name[1]}
+            assert at_start, "the first of each would not be seen to increase"
+        await ask(s, "after", an_interrupt("i", reason="db:y"))
+        await s.decide("dba", "before", {"i": True})
+        await s.decide("dba", "after", {"i": True})
+        for route in ("database", "tables"):
+            assert s.value("holdshort_interrupts_opened_total", route=route, team="dba") == 1
+            assert s.value("holdshort_interrupt_decision_seconds_count", route=route, team="dba") == 1
+        for app in APPS:
+            await s.stop(app)
+
+    in_virtual_time(main())
 
 
 def test_what_the_configuration_no_longer_knows_is_counted_as_removed() -> None:

@@ -12,6 +12,7 @@ from typing import Any, Final, Literal, NamedTuple
 import msgspec
 
 from holdshort.contract.canon import sha256
+from holdshort.contract.pending import UpgradeFirstError
 
 VERSION: Final = 1
 SERVICES: Final = ("gatekeeper", "router")
@@ -50,10 +51,6 @@ class Judgement(msgspec.Struct, frozen=True, kw_only=True, rename="camel"):
     superseded: int | None = None
     digests: dict[str, Any] = {}
     entries: list[dict[str, Any]] = []
-
-
-class NewerError(ValueError):
-    """A record of a newer version than this program reads: it must not guess."""
 
 
 class Link(NamedTuple):
@@ -114,7 +111,7 @@ class Chains:
     def follow(
         self, partition: int, offset: int, timestamp: int, key: bytes | None, value: bytes | None
     ) -> Link | None:
-        """The next record; None if it cannot be read. Raises NewerError."""
+        """The next record; None if it cannot be read. Raises UpgradeFirstError."""
         said = read_judgement(value)
         if said is None or said.service not in SERVICES:
             self.findings.append(Finding("unreadable", "", partition, offset, timestamp, timestamp))
@@ -185,11 +182,11 @@ class Chains:
 
 
 def read_judgement(value: bytes | None) -> Judgement | None:
-    """A record's value; None for what is none of ours. Raises NewerError."""
+    """A record's value; None for what is none of ours. Raises UpgradeFirstError."""
     try:
         said = msgspec.json.decode(value or b"", type=Judgement)
     except (msgspec.MsgspecError, UnicodeDecodeError):
         return None
     if said.v > VERSION:
-        raise NewerError(f"a record of the audit has version {said.v}, not {VERSION}: upgrade first")
+        raise UpgradeFirstError(f"a record of the audit has version {said.v}, not {VERSION}: upgrade first")
     return said

@@ -94,7 +94,13 @@ def owner_of(route: str | None, team: str | None) -> Owner:
 class RouteTable:
     """The configured routes, the most specific kind first; within a kind the first that matches."""
 
-    def __init__(self, routes: Sequence[Route] = (), default_team: str | None = None) -> None:
+    def __init__(
+        self,
+        routes: Sequence[Route] = (),
+        default_team: str | None = None,
+        earlier: Mapping[str, Policy] | None = None,
+    ) -> None:
+        """`earlier` are policies by name of routes that are gone; they match nothing any more."""
         self.routes = tuple(routes)
         self.default_team = default_team
         self._exact: dict[str, Route] = {}
@@ -106,7 +112,8 @@ class RouteTable:
         self._tools = [route for route in routes if route.reason is None]
         self._any_tools = any(route.tools for route in routes)
         self._longest = max(map(len, self._namespaces), default=0)
-        self._policies = {route.name: route.policy for route in reversed(self.routes)}
+        own = {route.name: route.policy for route in reversed(self.routes)}
+        self.policies = {**(earlier or {}), **own}
 
     @property
     def owners(self) -> tuple[Owner, ...]:
@@ -144,9 +151,16 @@ class RouteTable:
 
         What no route names (the default team, `unrouted`, what is asked beside reserved questions) is plain.
         """
-        if route in self._policies:
-            return self._policies[route]
+        if route in self.policies:
+            return self.policies[route]
         return PLAIN if route in (None, UNROUTED, DEFAULT) else None
+
+    def after(self, earlier: "RouteTable") -> "RouteTable":
+        """This table, which still knows how the questions of that one's routes are put.
+
+        A gate may have matched by the earlier table what the router sees only under this one.
+        """
+        return RouteTable(self.routes, self.default_team, earlier.policies)
 
     def _by_namespace(self, reason: str) -> Route | None:
         """The longest namespace: the reason up to its last separator, then shorter."""

@@ -89,6 +89,10 @@ class Rules(msgspec.Struct, frozen=True, kw_only=True):
     unaddressed_reuse: Literal["accept", "refuse"] = "accept"
     limits: Limits = Limits()
 
+    def after(self, earlier: "Rules") -> "Rules":
+        """These rules, with what of earlier ones is still needed: the policies of routes that are gone."""
+        return msgspec.structs.replace(self, routes=self.routes.after(earlier.routes))
+
     def agent(self, name: str) -> AgentRules:
         return self.agents.get(name, _UNCONFIGURED)
 

@@ -13,7 +13,7 @@ from holdshort.router.turn import ALERTS, DEEDS
 from holdshort.settings import RESERVED_TEAMS, Config, KafkaSettings, Settings
 from holdshort.stream.decider import Decider
 from holdshort.stream.service import Service
-from holdshort.stream.topics import ROUTER, table
+from holdshort.stream.topics import ROUTER
 from holdshort.telemetry.logs import Event, logger
 from holdshort.telemetry.metrics import (
     DecisionTimes,
@@ -49,9 +49,10 @@ class Router:
 
     def __init__(self, kafka: KafkaSettings, settings: Settings, config: Config) -> None:
         registry = CollectorRegistry()
-        rules = config.rules(settings.partitions)
-        teams = [*config.teams, *RESERVED_TEAMS]
-        known = Known(teams, rules.routes.owners)
+        self._partitions = settings.partitions
+        self._rules = config.rules(settings.partitions)
+        self._teams = (*config.teams, *RESERVED_TEAMS)
+        self._known = known = Known(self._teams, self._rules.routes.owners)
         self._judged = JudgementMetrics(ROUTER, _verdicts(), (*DecisionCode, Code.MISKEYED_RECORD), registry)
         self._metrics = RouterMetrics(known, _of_entries(), DEEDS, registry)
         self._times = DecisionTimes(known, registry)
@@ -60,18 +61,26 @@ class Router:
             ROUTER,
             settings,
             kafka,
-            [topic for topic in table(list(config.agents), list(config.teams)) if ROUTER in topic.users],
+            config,
             registry,
-            lambda _: RouterDecider(rules, teams),
-            self._observe,
+            self,
         )
         Scraped(self._scrape, registry)
 
     def run(self) -> int:
         return self._service.run()
 
-    def _observe(self, decider: Decider[Gathering]) -> None:
-        """Count and log what has just been committed."""
+    def new_decider(self) -> Decider[Gathering]:
+        return RouterDecider(self._rules, self._teams)
+
+    def adopt(self, config: Config) -> None:
+        self._rules = config.rules(self._partitions).after(self._rules)
+        self._teams = (*config.teams, *RESERVED_TEAMS)
+        self._known.learn(self._teams, self._rules.routes.owners)
+        self._metrics.prepare()
+        self._times.prepare()
+
+    def observe(self, decider: Decider[Gathering]) -> None:
         assert isinstance(decider, RouterDecider)
         counts, decider.counts = decider.counts, type(decider.counts)()
         told, decider.told = decider.told, []

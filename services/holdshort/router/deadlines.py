@@ -4,13 +4,13 @@ A missing answer has a moment at which the router fills it in, and before that m
 reminded and another team is asked. They follow from the gathering alone, so a restored one is complete.
 """
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from typing import Final
 
 import msgspec
 
 from holdshort.contract.resume import Entry, digests
-from holdshort.contract.rules import Rules
+from holdshort.contract.rules import AgentRules, Rules
 from holdshort.contract.state import Pause
 from holdshort.router.codes import DecisionCode
 from holdshort.router.gathering import MEMORY_MS, Answer, Asked, Cause, Gathering
@@ -23,13 +23,16 @@ _replace = msgspec.structs.replace
 
 
 def cancel_is_unsafe(pause: Pause, rules: Rules) -> bool:
-    """Whether the agent may take a cancel for a yes: declared, or by the framework that its reasons name."""
-    declared = rules.agent(pause.agent).cancel
-    if declared is not None:
-        return declared == "unsafe"
-    if rules.agent(pause.agent).legacy_interrupts:
-        return True
-    return any(_framework(bytes(one.descriptor)) in UNSAFE_FRAMEWORKS for one in pause.interrupts)
+    """Whether the agent of a pause may take a cancel for a yes."""
+    reasons = (_reasons.decode(bytes(one.descriptor)).reason for one in pause.interrupts)
+    return takes_cancel_for_yes(rules.agent(pause.agent), reasons)
+
+
+def takes_cancel_for_yes(agent: AgentRules, reasons: Iterable[str]) -> bool:
+    """Declared, or by the framework that one of its reasons names (router 5)."""
+    if agent.cancel is not None:
+        return agent.cancel == "unsafe"
+    return agent.legacy_interrupts or any(_framework(reason) in UNSAFE_FRAMEWORKS for reason in reasons)
 
 
 class _Reason(msgspec.Struct, frozen=True):
@@ -39,8 +42,8 @@ class _Reason(msgspec.Struct, frozen=True):
 _reasons = msgspec.json.Decoder(_Reason)
 
 
-def _framework(descriptor: bytes) -> str:
-    return _reasons.decode(descriptor).reason.replace(".", ":").partition(":")[0].lower()
+def _framework(reason: str) -> str:
+    return reason.replace(".", ":").partition(":")[0].lower()
 
 
 # -- when ---------------------------------------------------------------------------------------------------

@@ -1,6 +1,5 @@
 """One transaction in the making: records are decided, deadlines fired, changed state encoded."""
 
-import asyncio
 from collections import defaultdict
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from itertools import groupby
@@ -92,7 +91,7 @@ class Batch(Generic[S]):
         waiting = _Waiting([], set(), set())
         for (topic, partition), some in groupby(records, _PARTITION):
             self._decide_partition(TopicPartition(topic, partition), some, fetched, waiting)
-            await asyncio.sleep(0)  # the other lanes' turn: their transactions are under way meanwhile
+            await self._clock.sleep(0)  # the other lanes' turn: their transactions are under way meanwhile
         return waiting
 
     def _decide_partition(

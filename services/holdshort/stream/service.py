@@ -8,14 +8,14 @@ import asyncio
 import gc
 import signal
 import sys
-from collections.abc import Callable, Coroutine, Iterator
+from collections.abc import Callable, Coroutine, Iterator, Sequence
 from dataclasses import asdict
 from typing import Any, Final, Generic, Protocol, TypeVar
 
 from prometheus_client import CollectorRegistry, Metric
 
 from holdshort.settings import Config, KafkaSettings, Settings
-from holdshort.stream.admin import Admin, unfit
+from holdshort.stream.admin import NO_TOPIC, Admin, unfit
 from holdshort.stream.clock import WallClock
 from holdshort.stream.connection import connection_of, warn_if_overheard
 from holdshort.stream.decider import Decider
@@ -25,7 +25,7 @@ from holdshort.stream.kafka import AioKafka
 from holdshort.stream.lifecycle import State
 from holdshort.stream.reload import RefusedError, Reload, needs_restart
 from holdshort.stream.runner import Runner
-from holdshort.stream.topics import Topic, table
+from holdshort.stream.topics import ROUTER, Topic, table
 from holdshort.telemetry.health import Management
 from holdshort.telemetry.logs import Event, logger
 from holdshort.telemetry.metrics import EngineMetrics, configuration, input_lag, lanes_at_work
@@ -198,11 +198,22 @@ class Service(Generic[S]):
         """Raises RefusedError for what needs a restart, UnfitError or Fatal for topics that do not fit."""
         if reasons := list(needs_restart(self._reload.config, config)):
             raise RefusedError(f"{'; '.join(reasons)}: restart to take it")
-        topics = _topics_of(self.app, config)
-        if topics != self._topics:
-            await self._check_topics(topics)
+        known = set(_topics(self._reload.config))
+        if new := [topic for topic in _topics(config) if topic not in known]:
+            await self._check_new_topics(config, new)
             await asyncio.sleep(NEW_TOPICS_S)
-            await self._check_topics(topics)
+            await self._check_new_topics(config, new)
+
+    async def _check_new_topics(self, config: Config, new: Sequence[Topic]) -> None:
+        """Ours, and those that the router has to write for what the gate routes: it would stand still."""
+        await self._check_topics(_topics_of(self.app, config))
+        others = [one.name for one in new if ROUTER in one.writers and self.app not in one.users]
+        seen = await Admin(self._connection, self.settings.prefix).look(others)
+        for topic, one in seen.items():
+            if one.trouble == NO_TOPIC:
+                raise RefusedError(f"the topics do not fit: {topic} does not exist (holdshort topics apply)")
+            if one.trouble is not None:
+                raise RefusedError(f"whether {topic} exists may not be looked at: restart to take it")
 
     def _take_over(self, config: Config) -> None:
         self._topics = _topics_of(self.app, config)
@@ -211,9 +222,13 @@ class Service(Generic[S]):
             self.runner.renew()
 
 
+def _topics(config: Config) -> list[Topic]:
+    return table(list(config.agents), list(config.teams))
+
+
 def _topics_of(app: str, config: Config) -> list[Topic]:
     """The topics that one application uses."""
-    return [topic for topic in table(list(config.agents), list(config.teams)) if app in topic.users]
+    return [topic for topic in _topics(config) if app in topic.users]
 
 
 async def _or_stop(watch: Coroutine[Any, Any, None], runner: Runner[S]) -> None:

@@ -58,7 +58,7 @@ class Task(Generic[S]):
         self._observe = observe
         self._log = logger().bind(service=settings.app, lane=number)
         self._stopping = asyncio.Event()
-        self._anew = False
+        self._renewing = asyncio.Event()
         self._transactions: Transactions | None = None
         self._inputs: Inputs | None = None
         self._backlog: list[Record] = []
@@ -72,7 +72,7 @@ class Task(Generic[S]):
 
     def renew(self) -> None:
         """Finish the batch in hand, and begin again with a new decider: the rules have changed."""
-        self._anew = True
+        self._renewing.set()
 
     async def run(self) -> None:
         """Own the lane until it is stopped; halted, wait there for a human. Raises Fenced and Fatal."""
@@ -167,7 +167,7 @@ class Task(Generic[S]):
         self._transactions = await self._kafka.fence(self._settings.transactional_id(self.number))
         # 3. Restore state and positions, up to the high watermark.
         self._become(State.RESTORING)
-        self._anew = False  # whoever changes the rules from here on says so again
+        self._renewing.clear()  # whoever changes the rules from here on says so again
         restore = Restore(self.number, self._settings, self._kafka.log, self.changelog, self._new_decider())
         with self._metrics.restoring():
             lane = self.lane = await restore.lane()
@@ -178,8 +178,10 @@ class Task(Generic[S]):
         # 5. Process: take what has arrived, decide, commit it as one transaction; until something goes wrong.
         for some in _chunks(lane.gone, self._settings.share):
             await self._process(lane, self._transactions, self._inputs, some)
-        while not (self._stopping.is_set() or self._anew):
+        while not (self._stopping.is_set() or self._renewing.is_set()):
             records = await self._take(lane, self._inputs)
+            if self._renewing.is_set():
+                break  # they are read again, and judged by the new rules
             await self._process(lane, self._transactions, self._inputs, records)
             self.last_turn = self._clock.monotonic()
         # 6. Anything went wrong, or the rules are new: `_live` discards everything and begins again at 2.

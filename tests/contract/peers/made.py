@@ -34,26 +34,36 @@ def node() -> Path:
 
 def node_driver() -> Path:
     """The driver of the clients, with its packages beside it."""
-    lock = (NODE / "package-lock.json").read_bytes()
-    marker, made = NODE / "node_modules" / ".made-from", hashlib.sha256(lock).hexdigest()
+    return node_packages(NODE) / "driver.mjs"
+
+
+def node_packages(directory: Path) -> Path:
+    """The directory, once the packages of its lock file are in it. Raises CannotBeMadeError."""
+    lock = (directory / "package-lock.json").read_bytes()
+    marker, made = directory / "node_modules" / ".made-from", hashlib.sha256(lock).hexdigest()
     with _alone():
         if not marker.exists() or marker.read_text() != made:
             npm = _WHEEL / "lib" / "node_modules" / "npm" / "bin" / "npm-cli.js"
-            _run(node(), npm, "ci", "--ignore-scripts", "--no-audit", "--no-fund", directory=NODE)
+            _run(node(), npm, "ci", "--ignore-scripts", "--no-audit", "--no-fund", directory=directory)
             marker.write_text(made)
-    return NODE / "driver.mjs"
+    return directory
 
 
 def producers_python() -> Path:
     """The Python of an environment that holds the producers, and nothing of ours."""
-    wanted = REQUIREMENTS.read_bytes() + sys.version.encode()
+    return python_with(REQUIREMENTS)
+
+
+def python_with(requirements: Path) -> Path:
+    """The Python of an environment that holds just these requirements. Raises CannotBeMadeError."""
+    wanted = requirements.read_bytes() + sys.version.encode()
     environment = _home() / hashlib.sha256(wanted).hexdigest()[:16]
     marker, python = environment / "made", environment / "bin" / "python"
     with _alone():
         if not marker.exists():
             uv = find_uv_bin()
             _run(uv, "venv", "--quiet", "--clear", "--python", sys.executable, environment)
-            _run(uv, "pip", "sync", "--quiet", "--python", python, "--require-hashes", REQUIREMENTS)
+            _run(uv, "pip", "sync", "--quiet", "--python", python, "--require-hashes", requirements)
             marker.touch()
     return python
 
