@@ -114,6 +114,15 @@ async def test_another_number_of_partitions(site: Installation) -> None:
     assert ("lanes", "lane 0 of the gatekeeper was run with 4 partitions and 2 lanes") in wrong(found)
 
 
+async def test_topics_that_count_as_written_too_early(site: Installation) -> None:
+    status, found = await examined(site, HOLDSHORT_MIN_ISR="2")
+
+    assert status == 1
+    [(check, said)] = wrong(found)
+    assert check == "topics"
+    assert "have a min.insync.replicas below 2" in said
+
+
 async def test_a_state_topic_that_is_not_compacted(site: Installation, bootstrap_servers: str) -> None:
     set_config(bootstrap_servers, f"{site.prefix}gathering", "cleanup.policy", "delete")
     try:

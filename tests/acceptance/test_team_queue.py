@@ -8,8 +8,8 @@ import pytest
 import pytest_asyncio
 from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
 from cryptography.hazmat.primitives.serialization import Encoding, NoEncryption, PrivateFormat, PublicFormat
-from tests.clients import Json
-from tests.commands import a_transfer, asks, environment, goes_on, open_approvals, resumed, run
+from tests.clients import Json, paused
+from tests.commands import a_transfer, asks, environment, goes_on, open_approvals, resumed, run, runs
 from tests.installations import Installation, installed
 
 from holdshort.contract.statement import SIGNATURE
@@ -46,6 +46,10 @@ class Desk:
     async def asked(self, thread: str, *interrupts: Json) -> str:
         """Ask, wait until the team is asked, and return the approval's id."""
         await asks(self.wire, thread, *interrupts)
+        return await self.approval_of(thread)
+
+    async def approval_of(self, thread: str) -> str:
+        """Wait until the team is asked something of the thread."""
 
         def here(_: object) -> bool:
             return any(one["threadId"] == thread for one in open_approvals(self.wire, "payments").values())
@@ -212,6 +216,34 @@ async def test_a_person_goes_through_the_queue(desk: Desk) -> None:
     [entry] = (await goes_on(desk.wire, "t-person"))["resume"]
     assert entry["payload"] == {"approved": True, "amount": 500}
     assert entry["metadata"]["holdshort"]["decidedBy"] == "kim"
+
+
+async def test_a_person_sees_a_tools_arguments_and_edits_them(desk: Desk) -> None:
+    """Their editor is a program that makes 950 into 95."""
+    wire, ids = desk.wire, {"toolCallId": "c1"}
+    await runs(wire, "t-tool")
+    for event in (
+        {"type": "TOOL_CALL_START", "toolCallName": "transfer_money", **ids},
+        {"type": "TOOL_CALL_ARGS", "delta": '{"amount": 950, "to": "ACME"}', **ids},
+        {"type": "TOOL_CALL_END", **ids},
+        paused("t-tool", "r1", {"id": "tool", "reason": "payments:tool", **ids}),
+    ):
+        wire.send("agent-events.default", event, key="t-tool", headers={"holdshort-run": "r1"})
+    approval = await desk.approval_of("t-tool")
+    listed = (await run(desk.known, *TEAM, "list", "--json")).objects
+    number = [one["approvalId"] for one in listed].index(approval) + 1
+
+    done = await run(
+        desk.known | {"EDITOR": "sed -i s/950/95/"},
+        *(*TEAM, "--by", "kim"),
+        typed="\n".join([str(number), "e", "", "q", ""]),
+    )
+
+    assert done.status == 0, done.err
+    assert "tool transfer_money" in done.out
+    assert '"amount": 950' in done.out
+    [entry] = (await goes_on(wire, "t-tool"))["resume"]
+    assert entry["payload"] == {"approved": True, "editedArgs": {"amount": 95, "to": "ACME"}}
 
 
 async def test_what_is_not_asked_of_the_team_cannot_be_answered(desk: Desk) -> None:

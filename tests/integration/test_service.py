@@ -95,8 +95,10 @@ def test_a_broker_that_is_not_there_is_told(environment: dict[str, str]) -> None
     done = holdshort(environment | {"KAFKA_BOOTSTRAP_SERVERS": "127.0.0.1:1"}, "topics", "plan")
 
     assert done.returncode == 2
-    assert done.stderr.startswith("holdshort: topics could not be described: ")
-    assert "Connection refused" in done.stderr
+    waiting, told = done.stderr.splitlines()
+    assert waiting == "holdshort: Waiting for Kafka at 127.0.0.1:1 ..."
+    assert told.startswith("holdshort: topics could not be described: Kafka does not answer at 127.0.0.1:1")
+    assert "Connection refused" in told
     assert "Traceback" not in done.stderr
 
 

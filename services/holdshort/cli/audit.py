@@ -153,7 +153,7 @@ async def _audit(file: Path | None = None) -> "AsyncIterator[_Source]":
     """The audit of the cluster, or of an export. Raises Fatal, MendSettingsError."""
     from holdshort.cli.reading import opened  # noqa: PLC0415 - heavy
     from holdshort.contract.pending import UpgradeFirstError  # noqa: PLC0415 - heavy
-    from holdshort.stream.errors import Fatal  # noqa: PLC0415 - heavy
+    from holdshort.stream.errors import Fatal, Halt  # noqa: PLC0415 - heavy
 
     try:
         if file is not None:
@@ -166,7 +166,7 @@ async def _audit(file: Path | None = None) -> "AsyncIterator[_Source]":
             source = _Source({where.partition: begin for where, begin in begins.items()}, heads, cluster)
             source.newest_known = all(cluster.may_read(topic) for topic in positions)
             yield source
-    except UpgradeFirstError as error:
+    except (UpgradeFirstError, Halt) as error:
         raise Fatal(str(error)) from error
 
 

@@ -181,18 +181,36 @@ async def topics(patient: Patient, admin: Admin) -> AsyncIterator[Finding]:
     visible = [one for one in patient.topics if one.name not in forbidden]
     try:
         differences = await admin.plan(visible, patient.settings.partitions, patient.settings.lanes)
+        unsafe = await _unsafe(patient, admin, visible)
     except Fatal as error:
         if "authorization" not in str(error):
             raise
         yield Finding("topics", "note", "their settings may not be looked at", "look as gatekeeper or admin")
         differences = [one for topic in visible for one in _by_count(patient, topic, seen[topic.name])]
+        unsafe = []
     for one in differences:
         yield _wrong_topic(patient.settings.prefix, one)
-    if not differences:
+    if unsafe:
+        yield _too_few_copies(patient, unsafe)
+    if not differences and not unsafe:
         yield Finding("topics", "ok", f"{len(visible)} topics are as they must be")
     if forbidden:
         names = f"{len(forbidden)} topics may not be seen: {', '.join(sorted(forbidden)[:4])} ..."
         yield Finding("topics", "note", names, "fine for a principal that needs none of them")
+
+
+async def _unsafe(patient: Patient, admin: Admin, wanted: Sequence[Topic]) -> list[str]:
+    """Topics whose records count as written with fewer copies than the settings want."""
+    found = await admin.describe([one.name for one in wanted])
+    least = patient.settings.min_isr
+    return [name for name, one in found.items() if int(one.config.get("min.insync.replicas") or 1) < least]
+
+
+def _too_few_copies(patient: Patient, unsafe: Sequence[str]) -> Finding:
+    names = ", ".join(sorted(unsafe)[:3]) + (" ..." if len(unsafe) > 3 else "")
+    text = f"{len(unsafe)} topics have a min.insync.replicas below {patient.settings.min_isr}: {names}"
+    advice = "what one broker alone holds is lost with it: raise it on the topics, or mend HOLDSHORT_MIN_ISR"
+    return Finding("topics", "finding", text, advice)
 
 
 def _by_count(patient: Patient, topic: Topic, seen: Seen) -> Iterator[Difference]:

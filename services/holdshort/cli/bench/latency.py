@@ -68,9 +68,9 @@ def latency(gate: Gate, wire: Wire, rates: Rates, told: Told) -> Measured:
     for rate in rates.per_second:
         numbers = range(first, first + rates.count(rate))
         told(f"questions at {rate:,} a second")
-        figures |= _Phase(gate, wire, f"{rate}/s pause", rate).questions(numbers)
+        figures |= Phase(gate, wire, f"{rate}/s pause", rate).questions(numbers)
         told(f"answers at {rate:,} a second")
-        figures |= _Phase(gate, wire, f"{rate}/s answer", rate).answers(numbers, agent)
+        figures |= Phase(gate, wire, f"{rate}/s answer", rate).answers(numbers, agent)
         first = numbers.stop
     memory = gate.spent().memory_mb
     if memory is not None:
@@ -129,7 +129,7 @@ def undisturbed() -> Iterator[None]:
         sys.setswitchinterval(interval)
 
 
-class _Phase:
+class Phase:
     """One kind of record at one rate."""
 
     def __init__(self, gate: Gate, wire: Wire, name: str, rate: int) -> None:
@@ -143,27 +143,32 @@ class _Phase:
         records = [[(key_of(t), started(t, run_of(t))), (key_of(t), paused(t))] for t in threads]
         topics = self._wire.topics
 
-        def is_question(message: Any) -> bool:
+        def asked(message: Any) -> int | None:
             fact = fact_of(message)
-            return fact.kind == "RUN_FINISHED" and fact.run.endswith(FIRST)
+            is_question = fact.kind == "RUN_FINISHED" and fact.run.endswith(FIRST)
+            return thread_of(message.key()) if is_question else None
 
-        return self._measured(threads, records, topics.agent_events, topics.events, is_question, None)
+        return self.measured(threads, records, topics.agent_events, topics.events, asked)
 
     def answers(self, threads: range, agent: Agent) -> Figures:
         """From the client's resume to `runs.default`."""
         records = [[(key_of(t), resume(t))] for t in threads]
         topics = self._wire.topics
-        return self._measured(threads, records, topics.inputs, topics.runs, lambda _: True, agent)
+        return self.measured(threads, records, topics.inputs, topics.runs, run_of_thread, agent)
 
-    def _measured(
+    def measured(
         self,
         threads: range,
         records: list[list[Keyed]],
         into: str,
         out_of: str,
-        is_answer: Callable[[Any], bool],
-        agent: Agent | None,
+        thread: Callable[[Any], int | None],
+        agent: Agent | None = None,
     ) -> Figures:
+        """From when a thread's records were due in one topic to when what came of it was read in another.
+
+        `thread` says whose a record that was read is; None for one that is nobody's answer.
+        """
         with self._wire.reader(out_of) as reader, undisturbed():
             reader.skip()
             pacer = Pacer(self._wire.sender(), into, records, self._rate)
@@ -174,9 +179,9 @@ class _Phase:
                 messages = reader.take(0.2)
                 now = time.monotonic()
                 for message in messages:
-                    thread = thread_of(message.key())
-                    if thread in threads and is_answer(message):
-                        came.setdefault(thread - threads.start, now)
+                    whose = thread(message)
+                    if whose is not None and whose in threads:
+                        came.setdefault(whose - threads.start, now)
                         if agent is not None:
                             agent.run(message)
                 self._check(pacer, len(threads) - len(came), now)
@@ -196,6 +201,11 @@ class _Phase:
     def _skipped(self, count: int) -> int:
         """The first second, or a fifth of a shorter phase, is not counted."""
         return min(self._rate, count // 5)
+
+
+def run_of_thread(message: Any) -> int:
+    """Whose a run is that the agent is given."""
+    return thread_of(message.key())
 
 
 class Pacer(threading.Thread):
