@@ -9,11 +9,16 @@ import sys
 from collections.abc import Iterator
 from pathlib import Path
 
+from pydantic_settings import BaseSettings
+
 from holdshort.contract.codes import Code
 from holdshort.router.codes import DecisionCode
+from holdshort.settings import KafkaSettings, Settings
+from holdshort.stream.topics import RESERVED_TEAMS, table
 
 README = Path(__file__).parent.parent / "README.md"
 SCHEMAS = README.parent / "schemas" / "README.md"
+OPERATING = README.parent / "services" / "operating.md"
 
 
 def parts() -> dict[Path, dict[str, str]]:
@@ -21,6 +26,11 @@ def parts() -> dict[Path, dict[str, str]]:
     return {
         README: {"codes": "\n".join(_codes())},
         SCHEMAS: {"decision codes": "\n".join(_decision_codes())},
+        OPERATING: {
+            "topics": "\n".join(_topics()),
+            "kafka settings": "\n".join(_settings(KafkaSettings, "KAFKA_")),
+            "settings": "\n".join(_settings(Settings, "HOLDSHORT_")),
+        },
     }
 
 
@@ -36,6 +46,26 @@ def _decision_codes() -> Iterator[str]:
     yield "|---|---|"
     for code in DecisionCode:
         yield f"| `{code}` | {_cell(code.sentence)} |"
+
+
+def _topics() -> Iterator[str]:
+    yield "| topic | key | partitions | kept | written by | read by |"
+    yield "|---|---|---|---|---|---|"
+    for topic in table(["<agent>"], ["<team>"]):
+        if topic.name.rpartition(".")[2] in RESERVED_TEAMS:
+            continue
+        kept = "the latest of each key" if topic.compact else f"{topic.retention_days} days"
+        partitions = "`HOLDSHORT_PARTITIONS`" if topic.partitions == "threads" else "`HOLDSHORT_LANES`"
+        writers, readers = ", ".join(topic.writers), ", ".join(topic.readers)
+        yield f"| `{topic.name}` | {topic.key} | {partitions} | {kept} | {writers} | {readers} |"
+
+
+def _settings(model: type[BaseSettings], prefix: str) -> Iterator[str]:
+    yield "| variable | default | what it is |"
+    yield "|---|---|---|"
+    for name, field in model.model_fields.items():
+        default = "" if field.default is None else f"`{field.default}`"
+        yield f"| `{prefix}{name.upper()}` | {default} | {_cell(field.description or '')} |"
 
 
 def _cell(text: str) -> str:
@@ -71,4 +101,5 @@ if __name__ == "__main__":
     recorded = {"demo": recording()} if "--record" in sys.argv else {}
     README.write_text(renewed(README, recorded))
     SCHEMAS.write_text(renewed(SCHEMAS))
+    OPERATING.write_text(renewed(OPERATING))
     sys.stdout.write("renewed\n")

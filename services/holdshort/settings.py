@@ -189,12 +189,16 @@ class KafkaSettings(BaseSettings):
 
     model_config = SettingsConfigDict(env_prefix="KAFKA_", frozen=True, hide_input_in_errors=True)
 
-    bootstrap_servers: str = "127.0.0.1:9092"
-    security_protocol: Literal["PLAINTEXT", "SSL", "SASL_PLAINTEXT", "SASL_SSL"] = "PLAINTEXT"
-    sasl_mechanism: Literal["PLAIN", "SCRAM-SHA-256", "SCRAM-SHA-512", "OAUTHBEARER"] = "SCRAM-SHA-512"
-    sasl_username: str | None = None
-    sasl_password: SecretStr | None = None
-    sasl_password_file: Path | None = None
+    bootstrap_servers: str = Field("127.0.0.1:9092", description="host:port of some brokers, with commas.")
+    security_protocol: Literal["PLAINTEXT", "SSL", "SASL_PLAINTEXT", "SASL_SSL"] = Field(
+        "PLAINTEXT", description="PLAINTEXT, SSL, SASL_PLAINTEXT or SASL_SSL."
+    )
+    sasl_mechanism: Literal["PLAIN", "SCRAM-SHA-256", "SCRAM-SHA-512", "OAUTHBEARER"] = Field(
+        "SCRAM-SHA-512", description="PLAIN, SCRAM-SHA-256, SCRAM-SHA-512 or OAUTHBEARER."
+    )
+    sasl_username: str | None = Field(None, description="Who we are to Kafka.")
+    sasl_password: SecretStr | None = Field(None, description="Better in a file.")
+    sasl_password_file: Path | None = Field(None, description="Holds the password; read at every start.")
     sasl_oauth_token_file: Path | None = Field(
         None, description="The bearer token; read again for every new connection."
     )
@@ -203,8 +207,8 @@ class KafkaSettings(BaseSettings):
     ssl_key_file: Path | None = Field(
         None, description="PEM; without it, the key is in the certificate's file."
     )
-    ssl_key_password: SecretStr | None = None
-    ssl_key_password_file: Path | None = None
+    ssl_key_password: SecretStr | None = Field(None, description="Of an encrypted key; better in a file.")
+    ssl_key_password_file: Path | None = Field(None, description="Holds the key's password.")
 
     @field_validator("bootstrap_servers")
     @classmethod
@@ -273,9 +277,11 @@ class Settings(BaseSettings):
         pattern=r"^[A-Za-z0-9._-]{1,200}$",
         description="Names a process across restarts, as a StatefulSet its pods; its lanes then wait for it.",
     )
-    management_host: str = "127.0.0.1"
-    management_port: int = Field(8080, ge=0, le=65535)
-    log_level: Literal["DEBUG", "INFO", "WARNING", "ERROR"] = "INFO"
+    management_host: str = Field("127.0.0.1", description="Where health and metrics are served.")
+    management_port: int = Field(8080, ge=0, le=65535, description="And on which port; 0 is any free one.")
+    log_level: Literal["DEBUG", "INFO", "WARNING", "ERROR"] = Field(
+        "INFO", description="DEBUG, INFO, WARNING or ERROR."
+    )
 
     @model_validator(mode="after")
     def _lanes_share_partitions(self) -> Self:

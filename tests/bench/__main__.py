@@ -35,9 +35,10 @@ def short(
 
 
 def short_plans() -> list[Plan]:
-    """Where answers are judged, the peer has rules, too."""
+    """Where answers are judged, the peer has rules, too; of people none of them knows anything."""
     peers = {"W1": "limit", "W3": "limit"}
-    return [Plan(name, SHORT, ["holdshort", peers.get(name, "limit-rules")], 1) for name in WORKLOADS]
+    pairs = {name: ["holdshort", peers.get(name, "limit-rules")] for name in WORKLOADS}
+    return [Plan(name, SHORT, systems, 1) for name, systems in (pairs | {"W6": ["holdshort-routed"]}).items()]
 
 
 @app.command()
@@ -45,7 +46,7 @@ def full(
     rounds: Annotated[int, typer.Option(min=1, help="Rounds of each comparison.")] = 3,
     only: Annotated[str, typer.Option(help="Workloads, with commas.")] = ",".join(WORKLOADS),
 ) -> None:
-    """Everything that issue 5 has a bar for, at its sizes: about an hour and a half."""
+    """Everything that issues 5 and 6 have a bar for, at its sizes: about an hour and a half."""
     sys.exit(_measure([plan for plan in full_plans(rounds) if plan.workload in only.split(",")]))
 
 
@@ -59,6 +60,7 @@ def full_plans(rounds: int) -> list[Plan]:
         Plan("W4", sizes, ["holdshort", "limit-rules", "kstreams"], rounds),
         Plan("W4", million, ["holdshort", "limit-rules", "kstreams"], rounds),
         Plan("W5", sizes, ["holdshort", "limit-rules", "kstreams"], rounds),
+        Plan("W6", sizes, ["holdshort-routed"], rounds),
     ]
 
 
@@ -67,6 +69,9 @@ def compare(
     systems: Annotated[list[str], typer.Argument(help="Two or more, or one; `systems` lists them.")],
     workload: Annotated[str, typer.Option(help=f"One of {', '.join(WORKLOADS)}.")] = "W1",
     rounds: Annotated[int, typer.Option(min=1)] = 3,
+    brokers: Annotated[
+        int, typer.Option(min=1, max=3, help="Nodes of the embedded Kafka, a copy on each.")
+    ] = 1,
     size: Annotated[
         list[str] | None, typer.Option(help="name=value of a size, such as records=200000 or rates=50,500.")
     ] = None,
@@ -75,7 +80,7 @@ def compare(
     unknown = [name for name in systems if name not in SYSTEMS]
     if unknown or workload not in WORKLOADS:
         raise typer.BadParameter(f"there is no {', '.join(unknown) or workload}")
-    sys.exit(_measure([Plan(workload, _sized(size or []), systems, rounds)]))
+    sys.exit(_measure([Plan(workload, _sized(size or []), systems, rounds)], nodes=brokers))
 
 
 def _sized(given: Sequence[str]) -> Sizes:
@@ -85,7 +90,7 @@ def _sized(given: Sequence[str]) -> Sizes:
         if name not in Sizes.__dataclass_fields__:
             raise typer.BadParameter(f"there is no size {name}: {', '.join(Sizes.__dataclass_fields__)}")
         value: Any = getattr(sizes, name)
-        value = tuple(map(int, text.split(","))) if name == "rates" else type(value)(text)
+        value = tuple(map(int, text.split(","))) if isinstance(value, tuple) else type(value)(text)
         sizes = replace(sizes, **{name: value})
     return sizes
 
@@ -112,12 +117,12 @@ def publish(files: Annotated[list[Path], typer.Argument(help="What a full run ke
     README.write_text(f"{before}{BEGIN}\n{written}\n{END}{after}")
 
 
-def _measure(plans: Sequence[Plan], *, with_bars: bool = True) -> int:
+def _measure(plans: Sequence[Plan], *, with_bars: bool = True, nodes: int = 1) -> int:
     """Measure, keep and show; 1 if anything could not be measured or was not exact."""
     signal.signal(signal.SIGTERM, _end_in_order)
     console, file = _console(), results.new_file()
     wanted = sum(len(list(plan.turns())) for plan in plans)
-    with broker() as kafka:
+    with broker(nodes) as kafka:
         done = measure_all(plans, kafka, file, console)
     _show(done, console, with_bars=with_bars)
     console.print(f"kept in {file}")

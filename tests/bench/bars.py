@@ -1,4 +1,4 @@
-"""The bars of issue 5, and whether they are met: a ratio of medians in one run, or a figure of ours alone."""
+"""The bars of issues 5 and 6, and whether they are met: a ratio of medians in one run, or our own figure."""
 
 from collections.abc import Iterator
 from typing import Final, Literal, NamedTuple
@@ -6,12 +6,13 @@ from typing import Final, Literal, NamedTuple
 from tests.bench.results import Run, Spread
 
 OURS: Final = "holdshort"
+ROUTED: Final = "holdshort-routed"
 
 
 class Bar(NamedTuple):
     """One bar: `figure` of ours, as a share of `peer`'s or (None) as it is, against `bar`; we want `want`.
 
-    `size` is a part of the titles that it holds for.
+    `size` is a part of the titles that it holds for, `ours` the system of ours that it is about.
     """
 
     workload: str
@@ -21,9 +22,10 @@ class Bar(NamedTuple):
     bar: float | None
     want: float | None = None
     size: str = ""
+    ours: str = OURS
 
     def holds_for(self, run: Run) -> bool:
-        known = {OURS} if self.peer is None else {OURS, self.peer}
+        known = {self.ours} if self.peer is None else {self.ours, self.peer}
         return run.workload == self.workload and self.size in run.title and known <= set(run.systems)
 
     def is_met(self, value: float, limit: float) -> bool:
@@ -57,6 +59,13 @@ def _restore_bars() -> Iterator[Bar]:
             yield Bar("W4", "memory restored MB", None, "at most", None, memory, size)
 
 
+def _people_bars() -> Iterator[Bar]:
+    yield Bar("W6", "decisions/s", None, "at least", 3_000.0, ours=ROUTED)
+    for kind in ("approval", "decision"):
+        yield Bar("W6", f"500/s {kind} p50 ms", None, "at most", 15.0, ours=ROUTED)
+        yield Bar("W6", f"500/s {kind} p99 ms", None, "at most", 50.0, ours=ROUTED)
+
+
 BARS: Final = (
     Bar("W1", "events/s", "limit-lane", "at least", 0.5, 0.75),
     Bar("W1", "events/s", "kstreams", "at least", 1.0),
@@ -68,6 +77,7 @@ BARS: Final = (
     *_latency_bars(),
     *_restore_bars(),
     Bar("W5", "longest silence s", None, "at most", 1.5, 0.6),
+    *_people_bars(),
 )
 
 
@@ -85,9 +95,9 @@ def judged(run: Run) -> Iterator[Judged]:
     for bar in BARS:
         if not bar.holds_for(run):
             continue
-        value = run.spread(OURS, bar.figure)
+        value = run.spread(bar.ours, bar.figure)
         if bar.peer is not None:
-            value = run.ratio(OURS, bar.peer, bar.figure)
+            value = run.ratio(bar.ours, bar.peer, bar.figure)
         if value is not None:
             met = None if bar.bar is None else bar.is_met(value.median, bar.bar)
             as_wanted = None if bar.want is None else bar.is_met(value.median, bar.want)

@@ -14,15 +14,15 @@ HEAP_MB: Final = 1024
 
 
 @contextmanager
-def broker() -> Iterator[Broker]:
-    """A Kafka that is up; an embedded one is a process of its own, whose CPU is told apart."""
+def broker(nodes: int = 1) -> Iterator[Broker]:
+    """A Kafka that is up; nodes of an embedded one are processes of their own, whose CPU is told apart."""
     if given := os.environ.get("KAFKA_BOOTSTRAP_SERVERS"):
-        yield Broker(given, None)
+        yield Broker(given)
         return
-    kafka = EmbeddedKafka(BrokerSettings(heap_mb=HEAP_MB))
+    kafka = EmbeddedKafka(BrokerSettings(nodes=nodes, heap_mb=HEAP_MB))
     with asyncio.Runner() as runner:
         runner.run(kafka.start())
         try:
-            yield Broker(kafka.bootstrap_servers, kafka.pids[1])
+            yield Broker(kafka.bootstrap_servers, tuple(kafka.pids.values()))
         finally:
             runner.run(kafka.stop())

@@ -68,7 +68,7 @@ def _measured(plan: Plan, turn: int, system: str, broker: Broker, told: Told) ->
         at=time.strftime("%Y-%m-%dT%H:%M:%S"),
         machine=results.machine(),
         workload=plan.workload,
-        title=workload.title(plan.sizes),
+        title=workload.title(plan.sizes) + broker.told(),
         system=system,
         round=turn,
         load1=load,

@@ -43,7 +43,7 @@ def machine() -> str:
     memory = os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE") / 1e9
     return (
         f"{platform.system()} {platform.machine()}, {os.cpu_count()} cores, {memory:.0f} GB; "
-        f"Apache Kafka {KAFKA_VERSION}, one node; Python {platform.python_version()}, {libraries}"
+        f"Apache Kafka {KAFKA_VERSION}; Python {platform.python_version()}, {libraries}"
     )
 
 

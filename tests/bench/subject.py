@@ -3,7 +3,7 @@
 import secrets
 import tempfile
 import time
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager
 from importlib.resources import files
 from pathlib import Path
@@ -23,47 +23,69 @@ PARTITIONS: Final = 4
 
 
 class Broker(NamedTuple):
-    """A Kafka to measure on; without a process id its CPU is not known."""
+    """A Kafka to measure on, by the processes of its nodes; of one that was there already none are known.
+
+    Topics have a copy on every node of one that we started, and are in sync on all but one.
+    """
 
     bootstrap_servers: str
-    pid: int | None
+    pids: tuple[int, ...] = ()
+
+    def told(self) -> str:
+        """What of it belongs into the title of a measurement."""
+        return "" if len(self.pids) < 2 else f", {len(self.pids)} brokers"
 
 
 class Subject:
     """One system under test."""
 
-    def __init__(self, system: System, program: Program | None, broker: Broker) -> None:
+    def __init__(self, system: System, programs: Sequence[Program], broker: Broker) -> None:
         self.refuses = system.refuses
-        self._program = program
+        self._programs = programs
         self._broker = broker
 
     def start(self) -> float:
-        return self._program.start() if self._program is not None else time.monotonic()
+        began = time.monotonic()
+        for program in self._programs:
+            program.start()
+        return began
 
     def stop(self) -> None:
-        if self._program is not None:
-            self._program.stop()
+        for program in self._programs:
+            program.stop()
 
     def kill(self) -> None:
-        if self._program is not None:
-            self._program.kill()
+        for program in self._programs:
+            program.kill()
 
     def check(self) -> None:
-        if self._program is not None:
-            self._program.check()
+        for program in self._programs:
+            program.check()
 
     def spent(self) -> Spent:
         """CPU of its own processes and, apart, of the broker's."""
-        own = self._program.spent() if self._program is not None else Spent()
-        if self._broker.pid is None or not proc.is_known():
+        own = _together([program.spent() for program in self._programs])
+        if not self._broker.pids or not proc.is_known():
             return own
-        return own._replace(broker_s=proc.cpu_seconds({self._broker.pid}))
+        return own._replace(broker_s=proc.cpu_seconds(self._broker.pids))
+
+
+def _together(spent: Sequence[Spent]) -> Spent:
+    """Of all programs; None where nobody can tell."""
+
+    def total(values: Sequence[float | None]) -> float | None:
+        known = [value for value in values if value is not None]
+        return sum(known) if known else None
+
+    return Spent(
+        system_s=total([one.system_s for one in spent]), memory_mb=total([one.memory_mb for one in spent])
+    )
 
 
 @contextmanager
 def subject(system: System, broker: Broker, told: Told) -> Iterator[tuple[Subject, Wire]]:
     """A system that is not started yet, and the way to its topics. Nothing of it is left afterwards."""
-    command = system.command(told) if system.command is not None else None
+    commands = [command(told) for command in (system.command, *system.beside) if command is not None]
     with ExitStack() as open_things:
         scratch = Path(open_things.enter_context(tempfile.TemporaryDirectory(prefix="holdshort-bench-")))
         prefix = f"bench-{secrets.token_hex(4)}."
@@ -73,10 +95,10 @@ def subject(system: System, broker: Broker, told: Told) -> Iterator[tuple[Subjec
         told("making topics")
         room.make(settings, config)
         open_things.callback(lambda: room.remove(room.topics()))
-        program = Program(command, environment, scratch / "log") if command is not None else None
-        one = Subject(system, program, broker)
+        programs = [Program(one, environment, scratch / f"log-{n}") for n, one in enumerate(commands)]
+        one = Subject(system, programs, broker)
         open_things.callback(one.kill)
-        if program is not None:
+        for program in programs:
             open_things.enter_context(program.explained())
         topics = Topics.of(prefix)
         if system.mirror:
@@ -86,7 +108,9 @@ def subject(system: System, broker: Broker, told: Told) -> Iterator[tuple[Subjec
 
 def _environment(system: System, broker: Broker, prefix: str, scratch: Path) -> Mapping[str, str]:
     """What the system is told: ours as it is documented, the peers in the words of the benchmark."""
-    copies = {"HOLDSHORT_REPLICATION": "1", "HOLDSHORT_MIN_ISR": "1"} if broker.pid is not None else {}
+    nodes = len(broker.pids)
+    in_sync = max(1, nodes - 1)
+    copies = {"HOLDSHORT_REPLICATION": str(nodes), "HOLDSHORT_MIN_ISR": str(in_sync)} if nodes else {}
     ours = {
         "KAFKA_BOOTSTRAP_SERVERS": broker.bootstrap_servers,
         "HOLDSHORT_CONFIG": str(files("holdshort.cli.bench") / "bench.yaml"),

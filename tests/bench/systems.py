@@ -10,6 +10,7 @@ from tests.bench.peers import environments, java
 
 from holdshort.cli.bench.program import GATEKEEPER
 
+ROUTER: Final = (sys.executable, "-m", "holdshort.cli", "router")
 Told = Callable[[str], None]
 Command = Callable[[Told], Sequence[str]]
 """How to start it; builds what must be built, and says so."""
@@ -18,6 +19,8 @@ Command = Callable[[Told], Sequence[str]]
 @dataclass(frozen=True, slots=True)
 class System:
     """One system. It is told BENCH_BOOTSTRAP_SERVERS, BENCH_PREFIX, BENCH_PARTITIONS, BENCH_STATE_DIRECTORY.
+
+    `beside` are further programs that belong to it.
 
     `refuses` says that it has rules, `mirror` that there is none: the load reads its own records back.
     """
@@ -28,6 +31,7 @@ class System:
     environment: Mapping[str, str] = field(default_factory=dict)
     refuses: bool = True
     mirror: bool = False
+    beside: Sequence[Command] = ()
 
     def but(self, name: str, what: str, **environment: str) -> "System":
         return replace(self, name=name, what=what, environment={**self.environment, **environment})
@@ -45,6 +49,10 @@ HOLDSHORT: Final = System(
     "the gatekeeper: all rules, schemas, audit; 2 lanes",
     _always(*GATEKEEPER),
     {"HOLDSHORT_LANES": "2", "HOLDSHORT_INSTANCE": "bench"},
+)
+ROUTED: Final = replace(
+    HOLDSHORT.but("holdshort-routed", "gatekeeper and router, of 2 lanes each: pauses to people and back"),
+    beside=(_always(*ROUTER),),
 )
 LIMIT: Final = System(
     "limit",
@@ -75,6 +83,7 @@ SYSTEMS: Final = {
         HOLDSHORT,
         HOLDSHORT.but("holdshort-1", "the gatekeeper with one lane", HOLDSHORT_LANES="1"),
         HOLDSHORT.but("holdshort-4", "the gatekeeper with four lanes", HOLDSHORT_LANES="4"),
+        ROUTED,
         LIMIT,
         LIMIT.but("limit-lane", "the thinnest pass-through, one transaction for all", BENCH_LANES="1"),
         LIMIT_RULES,

@@ -63,12 +63,14 @@ def ratios(run: Run) -> Grid | None:
 
 
 def bars(runs: Iterable[Run]) -> Grid | None:
-    """The bars of issue 5 that these runs allow to judge."""
+    """The bars of issues 5 and 6 that these runs allow to judge."""
     rows = [_bar(one) for run in runs for one in judged(run)]
     if not rows:
         return None
     head = ["bar", "measured", "bar is", "met", "we want", "as wanted"]
-    return Grid("Bars of issue 5: ratio of medians [ratios of one round], or our own figure", head, rows)
+    return Grid(
+        "Bars of issues 5 and 6: ratio of medians [ratios of one round], or our own figure", head, rows
+    )
 
 
 def _bar(one: Judged) -> list[str]:

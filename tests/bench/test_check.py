@@ -2,8 +2,10 @@
 
 from collections.abc import Callable, Iterator
 from itertools import chain
+from typing import Any
 
 import pytest
+from tests.bench.people import Names, problems
 from tests.bench.subject import Broker, subject
 from tests.bench.systems import FLOOR
 
@@ -36,7 +38,7 @@ def wire(bootstrap_servers: str, monkeypatch: pytest.MonkeyPatch) -> Iterator[Wi
     """Topics where nothing stands between the load and its reader: what is written is what is found."""
     monkeypatch.setenv("HOLDSHORT_REPLICATION", "1")
     monkeypatch.setenv("HOLDSHORT_MIN_ISR", "1")
-    with subject(FLOOR, Broker(bootstrap_servers, None), lambda _: None) as (_, wire):
+    with subject(FLOOR, Broker(bootstrap_servers), lambda _: None) as (_, wire):
         yield wire
 
 
@@ -107,3 +109,40 @@ def test_of_dead_letters(wire: Wire) -> None:
     wire.fill(wire.topics.dead_letters, [(key_of(0), b"{}")])
 
     assert passage_problems(wire, PASSAGE) == ["dead letters: 1"]
+
+
+def routed(wire: Wire) -> dict[str, list[Any]]:
+    """What is there when every thread was asked, decided and ended, by topic."""
+    names, found = Names.of(wire), dict[str, list[Any]]()
+    runs = found[wire.topics.runs] = []
+    events = found[wire.topics.events] = []
+    approvals = found[names.approvals] = []
+    for thread in THREADS:
+        key, first, ours = key_of(thread), run_of(thread), b"hs-%08d" % thread
+        runs += [(key, b'{"runId":"%s"}' % run) for run in (first, ours)]
+        snapshot = b'{"type":"MESSAGES_SNAPSHOT","runId":"%s"}' % first
+        events += [(key, one) for one in (started(thread, first), snapshot, finished(thread, first))]
+        events += [(key, one) for one in (started(thread, ours), finished(thread, ours))]
+        approvals += [(b"a-%d" % thread, b"{}"), (b"a-%d" % thread, None)]
+    found[names.receipts] = [(key_of(thread), b'{"verdict":"accepted"}') for thread in THREADS]
+    return found
+
+
+@pytest.mark.parametrize(
+    ("topic", "said"),
+    [
+        ("", []),
+        ("runs", ["runs that are not as they must be: 1"]),
+        ("events", ["events that are not as they must be: 1"]),
+        ("receipts", ["threads without just one receipt: 1"]),
+        ("approvals", ["approvals too many, too few or still there: 1"]),
+    ],
+    ids=["whole", "runs", "events", "receipts", "approvals"],
+)
+def test_of_what_people_decided(wire: Wire, topic: str, said: list[str]) -> None:
+    names = Names.of(wire)
+    where = {"runs": wire.topics.runs, "events": wire.topics.events} | names._asdict()
+    for name, records in routed(wire).items():
+        wire.fill(name, records[:-1] if name == where.get(topic) else records)
+
+    assert problems(wire, len(THREADS)) == said

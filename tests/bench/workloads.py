@@ -5,6 +5,8 @@ from dataclasses import dataclass
 from typing import Final
 
 from tests.bench.kills import kills
+from tests.bench.people import Load as PeopleLoad
+from tests.bench.people import people, titled
 from tests.bench.restore import restore
 from tests.bench.subject import Subject
 from tests.bench.systems import Told
@@ -17,7 +19,7 @@ from holdshort.cli.bench.wire import Wire
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Sizes:
-    """How much to do; the defaults are those of issue 5."""
+    """How much to do; the defaults are those of issues 5 and 6."""
 
     records: int = 600_000
     threads: int = 50_000
@@ -31,6 +33,9 @@ class Sizes:
     kill_rate: int = 200
     kill_seconds: float = 60.0
     kill_every: float = 8.0
+    people_rates: Sequence[int] = (20, 100, 500)
+    people_warm_up: int = 5_000
+    people_at_once: int = 20_000
 
 
 SHORT: Final = Sizes(
@@ -46,6 +51,9 @@ SHORT: Final = Sizes(
     kill_rate=50,
     kill_seconds=3.0,
     kill_every=2.0,
+    people_rates=(50,),
+    people_warm_up=100,
+    people_at_once=1_000,
 )
 
 Measure = Callable[[Subject, Wire, Sizes, Told], Measured]
@@ -65,6 +73,15 @@ def _latency(gate: Subject, wire: Wire, sizes: Sizes, told: Told) -> Measured:
         per_second=sizes.rates, seconds=sizes.rate_seconds, warm_up=sizes.warm_up, idle_s=sizes.idle_seconds
     )
     return latency(gate, wire, rates, told)
+
+
+def _people_load(sizes: Sizes) -> PeopleLoad:
+    return PeopleLoad(
+        warm_up=sizes.people_warm_up,
+        rates=sizes.people_rates,
+        seconds=sizes.rate_seconds,
+        at_once=sizes.people_at_once,
+    )
 
 
 WORKLOADS: Final[Mapping[str, Workload]] = {
@@ -102,5 +119,10 @@ WORKLOADS: Final[Mapping[str, Workload]] = {
         lambda gate, wire, sizes, told: kills(
             gate, wire, sizes.kill_rate, sizes.kill_seconds, sizes.kill_every, told
         ),
+    ),
+    "W6": Workload(
+        "people",
+        lambda sizes: titled(_people_load(sizes)),
+        lambda gate, wire, sizes, told: people(gate, wire, _people_load(sizes), told),
     ),
 }
