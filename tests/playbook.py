@@ -442,12 +442,12 @@ class Playbook:
 
     def _restore(self) -> None:
         """Go on from what the changelog would hold; it must be the same, and must fit in a record."""
-        for key, state in self.transcript.threads.items():
+        for key, state in list(self.transcript.threads.items()):
             written = msgspec.json.encode(state)
             assert len(written) < MOST_BYTES, self._text("the state does not fit in a record")
             restored = msgspec.json.decode(written, type=ThreadState)
             assert msgspec.json.encode(restored) == written
-            self.transcript.threads[key] = restored
+            self.transcript.keep(key, restored)
 
     def _remember(self, thread: str | None, answers: Iterable[Mapping[str, Any]]) -> None:
         """What an agent is told to echo, for agents that do."""

@@ -135,12 +135,12 @@ def test_a_chunk_with_a_name_but_no_id_begins_nothing() -> None:
     assert run_of(play).calls == ()
 
 
-def test_a_delta_that_is_no_text_is_not_an_argument() -> None:
+def test_arguments_of_which_a_part_is_no_text_are_not_shown_in_part() -> None:
     play = running()
     play(sdk.calls("c", "pay"), sdk.argues("c", "{}"))
     play >> sdk.event("TOOL_CALL_ARGS", toolCallId="c", delta=5) << passed()
     play >> sdk.event("TOOL_CALL_ARGS", toolCallId="c") << passed()
-    assert run_of(play).calls == (ToolCall("c", "pay", "{}"),)
+    assert run_of(play).calls == (ToolCall("c", "pay", None),)
 
 
 @pytest.mark.parametrize(

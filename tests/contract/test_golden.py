@@ -81,7 +81,7 @@ def test_every_stored_record_can_still_be_read_and_gone_on_with(history: Path) -
         assert answer["code"] == expected["code"], line
         if told.get("pending"):
             raw = json.dumps(told["pending"], separators=(",", ":")).encode()
-            judge.threads[told["pending"]["threadId"].encode()] = decode_pending(raw)
+            judge.keep(told["pending"]["threadId"].encode(), decode_pending(raw))
 
 
 @pytest.mark.parametrize("history", [path for path in HISTORIES if (path / "kcat.jsonl").exists()], ids=str)

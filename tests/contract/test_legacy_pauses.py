@@ -101,7 +101,7 @@ def test_as_much_as_is_kept_is_asked() -> None:
 
 def test_what_is_too_large_to_keep_must_not_fail_open() -> None:
     play = declared()
-    play(sdk.pauses_legacy("x" * (128 * 1024 - 1)))
+    play(sdk.pauses_legacy("x" * (256 * 1024 - 2)))
     play >> sdk.finishes("r1") << violated("TOO_LARGE", shown=["RUN_ERROR"], generation=None)
 
 

@@ -87,7 +87,7 @@ def test_a_question_open_again_keeps_its_own() -> None:
 def test_until_it_is_known_no_input_can_have_seen_the_question() -> None:
     play = Playbook()
     verdict = play.verdict(agent.interrupts("r1", "a"))
-    play.transcript.threads[b"t"] = evolve(play.state(), verdict.changes)
+    play.transcript.keep(b"t", evolve(play.state(), verdict.changes))
     refusal = play.verdict(client.resumes("r2", a=True).but(offset=10**9))
     assert refusal.code == "STALE_BINDING"
 

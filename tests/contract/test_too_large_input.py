@@ -44,11 +44,11 @@ def test_all_problems_are_listed() -> None:
     ]
 
 
-def test_a_cancelled_entrys_payload_counts_too_for_its_bytes_are_forwarded() -> None:
+def test_a_cancelled_entrys_payload_is_ignored_and_so_is_its_size() -> None:
     play = Playbook()
     play(agent.interrupts("r0", "a"))
     huge = Answer("cancelled", {"payload": "x" * 65 * 1024})
-    play >> client.resumes("r1", a=huge) << refused("TOO_LARGE")
+    play >> client.resumes("r1", a=huge) << admitted()
 
 
 def test_large_messages_beside_a_small_answer_are_no_problem() -> None:

@@ -226,7 +226,7 @@ def legacy_pauses() -> Both:
     for thread, agent, value in (
         ("t", "legacy", "sure?"),
         ("u", "default", "?"),
-        ("w", "legacy", "x" * 200_000),
+        ("w", "legacy", "x" * 300_000),
     ):
         where = {"thread": thread, "agent": agent}
         headers = {"holdshort-agent": agent}

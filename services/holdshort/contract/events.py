@@ -20,6 +20,7 @@ from holdshort.contract.messages import (
     Emit,
     Record,
     dead_letter,
+    legible_event,
     parse_object,
     size_of,
     usable,
@@ -36,6 +37,7 @@ from holdshort.contract.state import (
 from holdshort.contract.transitions import context_of, end_pause, end_run, open_pause, reopen
 from holdshort.contract.verdicts import IGNORED, Kind, Verdict, about
 
+LEGACY_FRAME: Final = 64  # what the standard outcome adds to a legacy pause
 OVER_LIMIT: Final = "the event is over the limit"
 
 _replace = msgspec.structs.replace
@@ -58,7 +60,7 @@ def read_event(
     state: ThreadState, record: Record, agent: str, now: int, world: World, rules: Rules
 ) -> Case | Verdict:
     """The event, ready to be placed; rows *unreadable* and *miskeyed* if it cannot be."""
-    event = parse_object(record.value)
+    event = parse_object(record.value) or legible_event(record.value)
     if event is None or not isinstance(type_ := event.get("type"), str):
         return _unreadable(record, rules, Code.MALFORMED_EVENT, "not a JSON object with a string type")
     thread = _thread_of(record, event, rules)
@@ -346,11 +348,16 @@ def _custom(case: Case, run: Run) -> Verdict:
 
 
 def _legacy(case: Case, run: Run) -> Run:
-    """Keep a legacy pause until the run ends; what is too large to keep must not fail open."""
-    value = msgspec.json.decode(case.value, type=dict[str, msgspec.Raw]).get("value", msgspec.Raw(b"null"))
-    legacy = (*run.legacy, value.copy())
+    """Keep a legacy pause until the run ends; what cannot be kept must not fail open."""
+    try:
+        members = msgspec.json.decode(case.value, type=dict[str, msgspec.Raw])
+    except msgspec.DecodeError:  # JSON, but not strictly
+        return _replace(run, legacy=(), legacy_too_large=True)
+    legacy = (*run.legacy, members.get("value", msgspec.Raw(b"null")).copy())
     limits = case.rules.limits
-    if len(legacy) > limits.interrupts or sum(len(bytes(raw)) for raw in legacy) > limits.descriptors // 2:
+    size = sum(len(bytes(raw)) + LEGACY_FRAME for raw in legacy)
+    illegible = members.keys() - case.event.keys()
+    if len(legacy) > limits.interrupts or size > limits.descriptors or illegible:
         return _replace(run, legacy=(), legacy_too_large=True)
     return _replace(run, legacy=legacy)
 

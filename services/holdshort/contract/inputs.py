@@ -141,8 +141,10 @@ def _large_answers(case: Case) -> list[Problem]:
         problems.append(Problem(Code.TOO_LARGE, path="/resume", message=f"more than {limits.entries} bytes"))
     for n, entry in enumerate(msgspec.json.decode(raw, type=list[msgspec.Raw])):
         if bytes(entry).startswith(b"{"):
-            payload = msgspec.json.decode(entry, type=dict[str, msgspec.Raw]).get("payload")
-            if payload is not None and len(bytes(payload)) > limits.payload:
+            members = msgspec.json.decode(entry, type=dict[str, msgspec.Raw])
+            payload = members.get("payload")
+            cancelled = bytes(members.get("status", b"")) == b'"cancelled"'  # its payload is ignored
+            if payload is not None and not cancelled and len(bytes(payload)) > limits.payload:
                 message = f"more than {limits.payload} bytes"
                 problems.append(Problem(Code.TOO_LARGE, path=f"/resume/{n}/payload", message=message))
     return problems

@@ -83,8 +83,10 @@ def _call(run: Run, call_id: Any) -> ToolCall | None:
 
 
 def _with_delta(run: Run, call: ToolCall | None, delta: Any, limits: Limits) -> Run:
-    if call is None or call.args is None or not isinstance(delta, str):
+    if call is None or call.args is None:
         return run if run.messages_changed else _replace(run, messages_changed=True)
+    if not isinstance(delta, str):  # what people would see is not what the agent means to do
+        return _with_call(run, _replace(call, args=None), limits)
     return _with_call(run, _replace(call, args=call.args + delta), limits)
 
 

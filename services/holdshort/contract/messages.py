@@ -1,6 +1,7 @@
 """Reading and writing the records that the gate sees: AG-UI objects as they came, headers, dead letters."""
 
 import json
+import math
 from collections.abc import Iterable, Sequence
 from enum import StrEnum
 from typing import Any, NamedTuple, Protocol, TypeAlias
@@ -107,6 +108,53 @@ def parse_object(value: bytes | None) -> dict[str, Any] | None:
     except (orjson.JSONDecodeError, orjson.JSONEncodeError):
         return None
     return parsed if isinstance(parsed, dict) else None
+
+
+_ILLEGIBLE = "\ud800"  # stands for a number that no float holds
+
+
+def legible_event(value: bytes | None) -> dict[str, Any] | None:
+    """An agent's event that is JSON, but not strictly: those of its members that can be written again.
+
+    JavaScript writes half a surrogate pair where it cuts a text. Such an event is passed on as it came; but
+    an outcome that cannot be kept must not be taken for a success. None for what is no JSON object, and for
+    what is only nested too deep, unless it ends a run: no two readers agree where that ends.
+    """
+    try:
+        parsed = json.loads((value or b"").decode(), parse_constant=_refused, parse_float=_float)
+    except (ValueError, RecursionError):
+        return None
+    if not isinstance(parsed, dict) or (parsed.get("type") != "RUN_FINISHED" and _is_strict(value)):
+        return None
+    legible = {name: member for name, member in parsed.items() if _legible({name: member})}
+    if "outcome" in parsed and ("outcome" not in legible or b"interrupt" in orjson.dumps(legible["outcome"])):
+        legible["outcome"] = {"type": "interrupt"}  # its descriptors cannot be kept as they were written
+    return legible
+
+
+def _is_strict(value: bytes | None) -> bool:
+    try:
+        orjson.loads(value or b"")
+    except orjson.JSONDecodeError:
+        return False
+    return True
+
+
+def _refused(constant: str) -> Any:
+    raise ValueError(constant)
+
+
+def _float(text: str) -> float | str:
+    number = float(text)
+    return number if math.isfinite(number) else _ILLEGIBLE
+
+
+def _legible(value: Any) -> bool:
+    try:
+        orjson.dumps([[value]])
+    except orjson.JSONEncodeError:
+        return False
+    return True
 
 
 def lenient_ids(value: bytes | None) -> tuple[str | None, str | None]:

@@ -9,6 +9,7 @@ import re
 from collections import Counter
 from collections.abc import Iterator
 from datetime import UTC, datetime
+from heapq import heappop, heappush
 from typing import Any, Final, NamedTuple
 
 import msgspec
@@ -19,9 +20,10 @@ from holdshort.contract.keys import partition_of
 from holdshort.contract.messages import Emit
 from holdshort.contract.rules import Rules, World
 from holdshort.contract.state import NOTHING, ThreadState
-from holdshort.contract.thread import AGENT_EVENTS, bounded, decide, evolve, fire, next_due
+from holdshort.contract.thread import AGENT_EVENTS, Due, bounded, decide, evolve, fire, next_due
 from holdshort.contract.verdicts import Verdict
 
+_LAST_MS: Final = 253_402_300_799_999
 _WRONG_TYPE: Final = re.compile(r"Expected `(.+)`, got `(.+)` - at `\$\.(.+)`")
 
 
@@ -74,6 +76,9 @@ class Transcript:
         self.now: dict[tuple[str, int], int] = {}
         self.last_at = 0
         self.moment: Moment | None = None  # of the last record
+        self._open: Counter[tuple[int, str]] = Counter()  # pauses by partition and agent
+        self._bytes: Counter[tuple[int, str]] = Counter()
+        self._dues: list[tuple[Due, bytes, bytes | None]] = []  # a heap; what has moved is passed over
 
     def play(self, line: dict[str, Any]) -> list[dict[str, Any]]:
         """What the gate says of one line: one answer a record, and one a fired deadline."""
@@ -86,7 +91,7 @@ class Transcript:
         self.moment = moment = Moment(before, record, self._now(record), self._world(record, line))
         verdict = decide(before, record, moment.now, moment.world, self.rules)
         after = bounded(evolve(before, verdict.changes), self._inputs_end(record, line))
-        self._keep(record.key, after)
+        self.keep(record.key, after)
         return [_answer(verdict, after)]
 
     def _record(self, line: dict[str, Any]) -> Line:
@@ -112,37 +117,43 @@ class Transcript:
 
     def _world(self, record: Line, line: dict[str, Any]) -> World:
         agent = record.topic.removeprefix(AGENT_EVENTS)
-        others = [
-            state.pause
-            for key, state in self.threads.items()
-            if key != record.key and state.pause and state.pause.agent == agent and not state.pause.sealed
-        ]
+        where, own = (record.partition, agent), self.threads.get(record.key, NOTHING).pause
+        counts = own is not None and own.agent == agent and not own.sealed
         return World(
             clock=record.timestamp if line.get("clock") is None else read_time(line["clock"]),
-            open_pauses=len(others),
-            open_bytes=sum(pause.size for pause in others),
+            open_pauses=self._open[where] - counts,
+            open_bytes=self._bytes[where] - (own.size if own is not None and counts else 0),
         )
 
     def _inputs_end(self, record: Line, line: dict[str, Any]) -> int:
         end: int | None = line.get("inputs_end")
         return self.ends[INPUTS, record.partition] if end is None else end
 
-    def _keep(self, key: bytes | None, state: ThreadState) -> None:
-        if state.empty:
-            self.threads.pop(key, None)
-        else:
+    def keep(self, key: bytes | None, state: ThreadState) -> None:
+        """This is the thread's state from here on."""
+        self._count(key, self.threads.pop(key, NOTHING), -1)
+        self._count(key, state, +1)
+        if not state.empty:
             self.threads[key] = state
+            if (due := next_due(state, self.rules)) is not None:
+                heappush(self._dues, (due, key or b"", key))
+
+    def _count(self, key: bytes | None, state: ThreadState, times: int) -> None:
+        pause = state.pause
+        if pause is not None and not pause.sealed:
+            where = partition_of(key or b"", self.rules.partitions), pause.agent
+            self._open[where] += times
+            self._bytes[where] += times * pause.size
 
     def _pass_time(self, until: int) -> Iterator[dict[str, Any]]:
-        while True:
-            dues = [(due, key) for key, state in self.threads.items() if (due := next_due(state, self.rules))]
-            if not dues or min(dues)[0].at > until:
-                return
-            due, key = min(dues)
-            before = self.threads[key]
+        while self._dues and self._dues[0][0].at <= until:
+            due, _, key = heappop(self._dues)
+            before = self.threads.get(key)
+            if before is None or next_due(before, self.rules) != due:
+                continue
             verdict = fire(before, due, (key or b"").decode(), self.rules)
             after = evolve(before, verdict.changes)
-            self._keep(key, after)
+            self.keep(key, after)
             if due.kind != "memory":
                 yield _answer(verdict, after)
 
@@ -204,7 +215,10 @@ def _value(value: Any) -> bytes | None:
         return None
     if isinstance(value, str):
         return value.encode(errors="surrogatepass")
-    return json.dumps(value, ensure_ascii=False, separators=(",", ":")).encode(errors="surrogatepass")
+    try:
+        return json.dumps(value, ensure_ascii=False, separators=(",", ":")).encode()
+    except UnicodeEncodeError:  # half a surrogate pair, which JSON writes as an escape
+        return json.dumps(value, separators=(",", ":")).encode()
 
 
 def _header(text: Any) -> bytes:
@@ -220,6 +234,8 @@ def _key(line: dict[str, Any]) -> bytes | None:
 def read_time(value: Any) -> int:
     """Milliseconds since the epoch, from those or from RFC 3339."""
     if isinstance(value, int) and not isinstance(value, bool):
+        if not 0 <= value <= _LAST_MS:
+            raise MendTranscriptError(f"a time lies between 1970 and 9999, not at {value} ms")
         return value
     try:
         at = datetime.fromisoformat(value)
