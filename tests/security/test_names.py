@@ -111,6 +111,7 @@ def test_a_service_outlives_its_bearer_token_if_somebody_renews_the_file(site: S
     """Kafka closes the connections of an expired token; new ones are made with what the file then holds."""
     token = tmp_path / "token"
     environment = site.environment("gatekeeper", **bearing(token, site.user("gatekeeper"), 8))
+    environment |= {"HOLDSHORT_LOG_LEVEL": "DEBUG"}  # at which aiokafka is heard, too
     with Served(environment, "gatekeeper") as service:
         service.until_ready()
         bearing(token, site.user("gatekeeper"), 3600)
