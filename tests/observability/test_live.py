@@ -203,6 +203,7 @@ async def test_label_values_are_those_of_closed_sets(story: Story) -> None:
     assert values["outcome"] == set(OUTCOMES)
     assert values["state"] <= {*LANE_STATES, "gathering", "forwarded", "held"}
     assert values["version"] == {__version__}
+    assert len(values["digest"]) == 1, "of the one configuration in force"
     owners = {(one["route"], one["team"]) for one in story.series if "route" in one}
     assert owners == OWNERS
     assert values["team"] == {"payments", "dba", "client", "unrouted"}
@@ -218,6 +219,7 @@ async def test_label_values_are_those_of_closed_sets(story: Story) -> None:
             "outcome",
             "state",
             "version",
+            "digest",
             "route",
         ),
         *("team", "topic", "le", "result", "deed"),
