@@ -151,6 +151,20 @@ def wire_of(site: Installation, agents: list[str], teams: list[str]) -> Wire:
     return Wire(site.stack.bootstrap_servers, site.prefix, names)
 
 
+async def long_and_outside(wire: Wire) -> dict[str, str]:
+    """A run of `other` that goes on for long, whose echo is returned, and runs of it that nobody admitted."""
+    wire.send("inputs", an_input("long", "r1"), headers={"holdshort-agent": "other"})
+    await wire.until(lambda _: bool(wire.of("runs.other", "long")), why="not delivered")
+    echo = wire.of("runs.other", "long")[0].headers
+    mine = {name: echo[name] for name in ("holdshort-run", "holdshort-admission")}
+    wire.send("agent-events.other", started("long", "r1"), headers=mine)
+    for name in OUTSIDE:
+        for event in (started("outside", name), finished("outside", name)):
+            wire.send("agent-events.other", event)
+    await wire.until(lambda _: bool(told(wire, "events", "outside", "RUN_FINISHED", OUTSIDE[-1])))
+    return mine
+
+
 async def test_agents_teams_and_routes_change_under_load(bootstrap_servers: str, tmp_path: Path) -> None:
     async with installed(bootstrap_servers, tmp_path, BEFORE, gatekeepers=2, routers=2) as site:
         file = tmp_path / "holdshort.yaml"
@@ -175,17 +189,7 @@ async def test_agents_teams_and_routes_change_under_load(bootstrap_servers: str,
         third.begin()
 
         await other.until_done()
-        site.wire.send("inputs", an_input("long", "r1"), headers={"holdshort-agent": "other"})
-        await site.wire.until(lambda _: bool(site.wire.of("runs.other", "long")), why="not delivered")
-        echo = site.wire.of("runs.other", "long")[0].headers
-        mine = {name: echo[name] for name in ("holdshort-run", "holdshort-admission")}
-        site.wire.send("agent-events.other", started("long", "r1"), headers=mine)
-        for name in OUTSIDE:
-            for event in (started("outside", name), finished("outside", name)):
-                site.wire.send("agent-events.other", event)
-        await site.wire.until(
-            lambda _: bool(told(site.wire, "events", "outside", "RUN_FINISHED", OUTSIDE[-1]))
-        )
+        mine = await long_and_outside(site.wire)
 
         file.write_text(WITHOUT_OTHER)
         await roll(site, default, third)
