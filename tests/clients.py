@@ -2,12 +2,11 @@
 
 import asyncio
 import json
-import secrets
 import threading
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from typing import Any, NamedTuple
 
-from confluent_kafka import Consumer, Producer
+from confluent_kafka import OFFSET_BEGINNING, Consumer, Producer, TopicPartition
 
 Json = Any
 
@@ -35,22 +34,33 @@ class Wire:
         self._closed = False
         connection = {"bootstrap.servers": bootstrap_servers}
         self._producer = Producer(
-            connection | {"partitioner": "murmur2_random", "linger.ms": 0, "message.max.bytes": 4 << 20}
+            connection
+            | {
+                "partitioner": "murmur2_random",
+                "linger.ms": 0,
+                "message.max.bytes": 4 << 20,
+                "enable.idempotence": True,
+            }
         )
         self._consumer = Consumer(
             connection
             | {
-                "group.id": f"test-{secrets.token_hex(4)}",
+                "group.id": "none",  # never joined: a group that a dying broker forgets begins from the start
                 "isolation.level": "read_committed",
-                "auto.offset.reset": "earliest",
                 "enable.auto.commit": False,
                 "fetch.wait.max.ms": 50,
                 "message.max.bytes": 8 << 20,
             }
         )
-        self._consumer.subscribe([prefix + topic for topic in topics])
+        self._consumer.assign([*self._partitions(topics)])
         self._thread = threading.Thread(target=self._read, daemon=True)
         self._thread.start()
+
+    def _partitions(self, topics: Sequence[str]) -> Iterator[TopicPartition]:
+        there = self._consumer.list_topics(timeout=30).topics
+        for topic in topics:
+            for partition in there[self.prefix + topic].partitions:
+                yield TopicPartition(self.prefix + topic, partition, OFFSET_BEGINNING)
 
     def send(
         self,

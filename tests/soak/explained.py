@@ -223,9 +223,11 @@ def _stale(said: Said, pause: Pause | None, _: Question | None) -> bool:
     return "wrong-generation/" in said.name or (pause is not None and pause.forwarded)
 
 
-def _not_yours(said: Said, _: Pause | None, question: Question | None) -> bool:
+def _not_yours(said: Said, pause: Pause | None, question: Question | None) -> bool:
     if "wrong-team/" in said.name or "wrong-interrupt/" in said.name:
         return True
+    if "generation" not in said.value and pause is not None and pause.forwarded:
+        return True  # a bare answer is about what is open now: the next pause, which does not ask this
     return question is not None and question.moved and said.team in ESCALATED
 
 

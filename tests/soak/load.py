@@ -69,9 +69,9 @@ class Load:
         self._sender.flush()
         self._reader.__exit__()
 
-    def step(self) -> bool:
-        """Begin what may be begun, react to what came; whether anything did."""
-        while self._begun < self._pauses and len(self._telling) < AT_ONCE:
+    def step(self, *, held: int = 0) -> bool:
+        """Begin what may be begun, but for the last `held` pauses, and react to what came; did anything?"""
+        while self._begun < self._pauses - held and len(self._telling) < AT_ONCE:
             self._begin()
         messages = self._reader.take(LOOK_S)
         for message in messages:

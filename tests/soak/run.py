@@ -12,11 +12,12 @@ from typing import Final
 from tests.soak.evidence import Evidence, read
 from tests.soak.explained import Story, findings
 from tests.soak.load import Load
-from tests.soak.world import World
+from tests.soak.world import VICTIMS, World
 
 STUCK_S: Final = 120.0  # without anything new
 SETTLE_S: Final = 60.0  # for the last decisions to be judged
 LOOK_S: Final = 1.0
+HELD: Final = 0.1  # of the pauses begin only when each kind of victim was killed once
 
 Told = Callable[[str], None]
 
@@ -55,7 +56,8 @@ async def _told(world: World, load: Load, pauses: int, told: Told) -> None:
     last = time.monotonic()
     try:
         while not load.done and not hurting.done():
-            if await asyncio.to_thread(load.step):
+            held = 0 if len(world.kills) == len(VICTIMS) else int(HELD * pauses)
+            if await asyncio.to_thread(load.step, held=held):
                 last = time.monotonic()
             told(
                 f"{load.over:,} of {pauses:,} pauses over, {load.opened - load.over:,} open, {_kills(world)}"

@@ -15,9 +15,12 @@ YES: Final = {"approved": True, "slip": "s"}
 NO: Final = {"approved": False, "slip": "s"}
 
 
-def said(number: int, name: str, payload: Row, team: str = "payments", by: str = "ann") -> Said:
+def said(number: int, name: str | None, payload: Row, team: str = "payments", by: str = "ann") -> Said:
+    """A decision; without a name it is bare."""
     entry = {"interruptId": "q", "status": "resolved", "payload": payload}
-    value = {"decisionId": name, "threadId": "t", "generation": 1, "resume": [entry]}
+    value: Row = {"threadId": "t", "resume": [entry]}
+    if name is not None:
+        value |= {"decisionId": name, "generation": 1}
     return Said(f"decisions.{team}/0/{number}", team, by, value)
 
 
@@ -134,6 +137,24 @@ def test_a_refusal_needs_the_fact_that_makes_it_true(code: str, explained: bool)
     found = findings(evidence(rows, [FIRST, OTHER], receipts, "right/a"))
 
     assert (found == []) is explained, found
+
+
+@pytest.mark.parametrize("over", [True, False])
+def test_a_bare_answer_to_a_pause_that_is_over_is_not_of_the_next_one(over: bool) -> None:
+    late = said(1, None, NO, by="bob")
+    first, forwarded = TWO_OPINIONS.audit["t"][0], TWO_OPINIONS.audit["t"][-1]
+    refused = judged(late, "refused", "NOT_YOUR_INTERRUPT")
+    story = replace(
+        TWO_OPINIONS,
+        decisions={one.place: one for one in (FIRST, late)},
+        receipts={
+            ("payments", "right/a"): [receipt("accepted")],
+            ("payments", late.place): [receipt("refused", "NOT_YOUR_INTERRUPT")],
+        },
+        audit={"t": [first, forwarded, refused] if over else [first, refused, forwarded]},
+    )
+
+    assert (findings(story) == []) is over
 
 
 def planned(team: str, need: int, seed: int) -> list[Step]:
