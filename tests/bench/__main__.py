@@ -19,6 +19,7 @@ from tests.bench.workloads import SHORT, WORKLOADS, Sizes
 
 README: Final = Path(__file__).parent / "README.md"
 FILE_WIDTH: Final = 220
+OURS_ALONE: Final = {"W6": ["holdshort-routed"], "W7": ["holdshort-p2"]}
 BEGIN, END = "<!-- results -->", "<!-- /results -->"
 
 app = typer.Typer(help=__doc__, pretty_exceptions_enable=False, add_completion=False)
@@ -38,7 +39,7 @@ def short_plans() -> list[Plan]:
     """Where answers are judged, the peer has rules, too; of people none of them knows anything."""
     peers = {"W1": "limit", "W3": "limit"}
     pairs = {name: ["holdshort", peers.get(name, "limit-rules")] for name in WORKLOADS}
-    return [Plan(name, SHORT, systems, 1) for name, systems in (pairs | {"W6": ["holdshort-routed"]}).items()]
+    return [Plan(name, SHORT, systems, 1) for name, systems in (pairs | OURS_ALONE).items()]
 
 
 @app.command()
@@ -54,13 +55,13 @@ def full_plans(rounds: int) -> list[Plan]:
     sizes = Sizes()
     million = replace(sizes, open=1_000_000)
     return [
-        Plan("W1", sizes, ["holdshort", "limit-lane", "kstreams"], rounds),
-        Plan("W2", sizes, ["holdshort", "limit-rules", "kstreams", "quix"], rounds),
+        Plan("W1", sizes, ["holdshort", "holdshort-p2", "limit-lane", "kstreams"], rounds),
+        Plan("W2", sizes, ["holdshort", "holdshort-p2", "limit-rules", "kstreams", "quix"], rounds),
         Plan("W3", sizes, ["holdshort", "limit-rules-lane", "kstreams", "kstreams-c10"], rounds),
         Plan("W4", sizes, ["holdshort", "limit-rules", "kstreams"], rounds),
         Plan("W4", million, ["holdshort", "limit-rules", "kstreams"], rounds),
         Plan("W5", sizes, ["holdshort", "limit-rules", "kstreams"], rounds),
-        Plan("W6", sizes, ["holdshort-routed"], rounds),
+        *(Plan(name, sizes, systems, rounds) for name, systems in OURS_ALONE.items()),
     ]
 
 

@@ -7,6 +7,7 @@ from tests.bench.results import Run, Spread
 
 OURS: Final = "holdshort"
 ROUTED: Final = "holdshort-routed"
+TWO_PROCESSES: Final = "holdshort-p2"
 
 
 class Bar(NamedTuple):
@@ -68,6 +69,7 @@ def _people_bars() -> Iterator[Bar]:
 
 BARS: Final = (
     Bar("W1", "events/s", "limit-lane", "at least", 0.5, 0.75),
+    Bar("W1", "events/s", "limit-lane", "at least", 0.5, 0.75, ours=TWO_PROCESSES),
     Bar("W1", "events/s", "kstreams", "at least", 1.0),
     Bar("W1", "CPU s per 1,000 events", "kstreams", "at most", 0.5),
     Bar("W2", "pauses/s", "limit-rules", "at least", 0.4, 0.6),
@@ -78,6 +80,7 @@ BARS: Final = (
     *_restore_bars(),
     Bar("W5", "longest silence s", None, "at most", 1.5, 0.6),
     *_people_bars(),
+    Bar("W7", "longest silence s", None, "at most", 1.0, ours=TWO_PROCESSES),
 )
 
 

@@ -46,7 +46,7 @@ def kills(gate: Subject, wire: Wire, rate: int, seconds: float, every: float, to
         people = People(wire, reader, threads)
         wire.fill(wire.topics.agent_events, pausing(threads[:WARM_UP]))
         people.watch(lambda: people.ended == WARM_UP, gate.check, PATIENCE_S)
-        pacer = Pacer(wire.sender(), wire.topics.agent_events, _questions(threads[WARM_UP:]), rate)
+        pacer = Pacer(wire.sender(), wire.topics.agent_events, questions(threads[WARM_UP:]), rate)
         killer = Killer(gate, every, pacer.end)
         pacer.start()
         killer.start()
@@ -74,7 +74,7 @@ def kills(gate: Subject, wire: Wire, rate: int, seconds: float, every: float, to
     return Measured(figures, story.problems(wire))
 
 
-def _questions(threads: Sequence[int]) -> list[list[Keyed]]:
+def questions(threads: Sequence[int]) -> list[list[Keyed]]:
     return [[(key_of(t), started(t, run_of(t))), (key_of(t), paused(t))] for t in threads]
 
 
@@ -83,6 +83,7 @@ class People:
 
     def __init__(self, wire: Wire, reader: Reader, threads: range) -> None:
         self.arrivals: list[float] = []
+        self.by_partition: dict[int, list[float]] = {}
         self.others = range(threads.start, threads.stop, OTHER_EVERY)
         self._reader = reader
         self._topics = wire.topics
@@ -100,12 +101,17 @@ class People:
         deadline = time.monotonic() + patience_s
         while not done():
             if messages := self._reader.take(0.2):
-                self.arrivals.append(time.monotonic())
+                self._note(messages, time.monotonic())
             for message in messages:
                 self._see(message)
             check()
             if time.monotonic() > deadline:
                 raise MeasureAgainError(f"only {self.ended:,} threads ended")
+
+    def _note(self, messages: Sequence[Any], now: float) -> None:
+        self.arrivals.append(now)
+        for partition in {message.partition() for message in messages}:
+            self.by_partition.setdefault(partition, []).append(now)
 
     def _see(self, message: Any) -> None:
         if message.topic() == self._topics.runs:

@@ -58,6 +58,15 @@ class Subject:
         for program in self._programs:
             program.kill()
 
+    @property
+    def processes(self) -> int:
+        return len(self._programs)
+
+    def restart(self, number: int) -> None:
+        """Stop one of its processes in order, and start it again at once."""
+        self._programs[number].stop()
+        self._programs[number].start()
+
     def check(self) -> None:
         for program in self._programs:
             program.check()

@@ -50,6 +50,10 @@ HOLDSHORT: Final = System(
     _always(*GATEKEEPER),
     {"HOLDSHORT_LANES": "2", "HOLDSHORT_INSTANCE": "bench"},
 )
+TWO_PROCESSES: Final = replace(
+    HOLDSHORT.but("holdshort-p2", "two processes of the gatekeeper, a lane each"),
+    beside=(_always("env", "HOLDSHORT_INSTANCE=bench-2", *GATEKEEPER),),
+)
 ROUTED: Final = replace(
     HOLDSHORT.but("holdshort-routed", "gatekeeper and router, of 2 lanes each: pauses to people and back"),
     beside=(_always(*ROUTER),),
@@ -83,6 +87,7 @@ SYSTEMS: Final = {
         HOLDSHORT,
         HOLDSHORT.but("holdshort-1", "the gatekeeper with one lane", HOLDSHORT_LANES="1"),
         HOLDSHORT.but("holdshort-4", "the gatekeeper with four lanes", HOLDSHORT_LANES="4"),
+        TWO_PROCESSES,
         ROUTED,
         LIMIT,
         LIMIT.but("limit-lane", "the thinnest pass-through, one transaction for all", BENCH_LANES="1"),

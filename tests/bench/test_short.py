@@ -24,8 +24,17 @@ PEOPLE = {f"50/s {kind} {name} ms" for kind in ("approval", "decision") for name
     "CPU s per 1,000 decisions",
     "memory MB",
 }
-FIGURES = {"W1": DRAIN, "W2": ANSWERS, "W3": LATENCY, "W4": RESTORE, "W5": KILLS, "W6": PEOPLE}
-ALONE = {"W6"}  # of people no peer knows anything
+HANDOVER = {"restarts", "longest silence s", "median silence s"}
+FIGURES = {
+    "W1": DRAIN,
+    "W2": ANSWERS,
+    "W3": LATENCY,
+    "W4": RESTORE,
+    "W5": KILLS,
+    "W6": PEOPLE,
+    "W7": HANDOVER,
+}
+ALONE = {"W6", "W7"}  # of people no peer knows anything, and no peer shares lanes
 
 
 @pytest.fixture(scope="module")

@@ -4,6 +4,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Final
 
+from tests.bench.handover import handover
 from tests.bench.kills import kills
 from tests.bench.people import Load as PeopleLoad
 from tests.bench.people import people, titled
@@ -33,6 +34,8 @@ class Sizes:
     kill_rate: int = 200
     kill_seconds: float = 60.0
     kill_every: float = 8.0
+    roll_seconds: float = 60.0
+    roll_every: float = 8.0
     people_rates: Sequence[int] = (20, 100, 500)
     people_warm_up: int = 5_000
     people_at_once: int = 20_000
@@ -51,6 +54,8 @@ SHORT: Final = Sizes(
     kill_rate=50,
     kill_seconds=3.0,
     kill_every=2.0,
+    roll_seconds=9.0,
+    roll_every=4.0,
     people_rates=(50,),
     people_warm_up=100,
     people_at_once=1_000,
@@ -124,5 +129,15 @@ WORKLOADS: Final[Mapping[str, Workload]] = {
         "people",
         lambda sizes: titled(_people_load(sizes)),
         lambda gate, wire, sizes, told: people(gate, wire, _people_load(sizes), told),
+    ),
+    "W7": Workload(
+        "handover",
+        lambda sizes: (
+            f"W7 handover, {sizes.kill_rate} threads/s for {sizes.roll_seconds:g} s, "
+            f"a restart every {sizes.roll_every:g} s"
+        ),
+        lambda gate, wire, sizes, told: handover(
+            gate, wire, sizes.kill_rate, sizes.roll_seconds, sizes.roll_every, told
+        ),
     ),
 }
