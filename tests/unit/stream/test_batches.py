@@ -42,6 +42,16 @@ def test_a_batch_of_every_codec_is_read(codec: str) -> None:
     ]
 
 
+@pytest.mark.parametrize(("last", "made"), [(41, [41]), (43, [41, 42, 43]), (99, [41, 42, 43, 44])])
+def test_records_are_made_up_to_the_last_that_is_wanted(last: int, made: list[int]) -> None:
+    raw = batch([b"a"] * 3, "none", base=40) + batch([b"a"] * 2, "lz4", base=43)
+
+    found = page(NAMES, WHERE, raw, None, 41, last, committed=False)
+
+    assert [record.offset for record in found.records] == made
+    assert found.following == made[-1] + 1
+
+
 @pytest.mark.parametrize("codec", [codec for codec in CODECS if codec != "none"])
 def test_a_bomb_is_one_unreadable_record_between_others(codec: str) -> None:
     bomb = batch([bytes(OPENED_MOST // 4)] * 5, codec, base=1)

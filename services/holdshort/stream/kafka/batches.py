@@ -42,12 +42,26 @@ class TooMuchError(Exception):
 
 
 def page(
-    names: Names, where: TopicPartition, raw: bytes, aborted: Any, start: int, *, committed: bool
+    names: Names,
+    where: TopicPartition,
+    raw: bytes,
+    aborted: Any,
+    start: int,
+    last: int | None = None,
+    *,
+    committed: bool,
 ) -> Page:
-    """The records of these batches from `start` on. Raises CorruptRecordException."""
+    """The records of these batches from `start` to `last`, or to their end. Raises CorruptRecordException."""
     opened = b"".join(_opened(raw))
     records = _Records(names, where, MemoryRecords(opened), aborted, start, committed=committed)
-    return Page(list(records), records.next_fetch_offset)
+    if last is None:
+        return Page(list(records), records.next_fetch_offset)
+    wanted = []
+    for record in records:  # made one by one: what lies after the last of them costs nothing
+        wanted.append(record)
+        if record.offset >= last:
+            break
+    return Page(wanted, records.next_fetch_offset)
 
 
 class _Records(PartitionRecords):  # type: ignore[misc]  # aiokafka is untyped here

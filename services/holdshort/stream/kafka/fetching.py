@@ -54,9 +54,19 @@ class Fetcher:
         return led
 
     async def fetch(
-        self, node: int, offsets: Mapping[TopicPartition, int], size: int, wait_ms: int, *, committed: bool
+        self,
+        node: int,
+        offsets: Mapping[TopicPartition, int],
+        size: int,
+        wait_ms: int,
+        last: int | None = None,
+        *,
+        committed: bool,
     ) -> Sequence[Fetched]:
-        """At most `size` bytes of each, or one batch; what is nowhere there is waited for so long."""
+        """At most `size` bytes of each, or one batch; what is nowhere there is waited for so long.
+
+        Of what came, records are made up to the offset `last`.
+        """
         client = await self._connected()
         asked: dict[str, list[tuple[int, int, int]]] = defaultdict(list)
         for where, offset in offsets.items():
@@ -71,7 +81,7 @@ class Fetcher:
                 found = None
                 if not code:
                     start = offsets[where]
-                    found = page(self._names, where, raw or b"", aborted, start, committed=committed)
+                    found = page(self._names, where, raw or b"", aborted, start, last, committed=committed)
                 fetched.append(Fetched(where, code, found, end))
         return fetched
 

@@ -76,28 +76,38 @@ class Pages:
         reached = -1
         for offset in wanted:
             if offset >= reached:
-                page = await self._page_at(where, offset)
+                page = await self._page_at(where, offset, wanted[-1])
                 known = {record.offset: record for record in page.records}
                 reached = page.following
             found[where, offset] = known.get(offset)
         return found
 
-    async def _page_at(self, where: TopicPartition, offset: int) -> Page:
+    async def _page_at(self, where: TopicPartition, offset: int, last: int) -> Page:
         try:
-            return await self._page(where, offset, PLACE_BYTES, 0, committed=False)
+            return await self._page(where, offset, PLACE_BYTES, 0, last, committed=False)
         except OffsetOutOfRangeError:
             return Page((), offset + 1)
 
     # -- a page --------------------------------------------------------------------------------------------
 
     async def _page(
-        self, where: TopicPartition, start: int, size: int, wait_ms: int, *, committed: bool
+        self,
+        where: TopicPartition,
+        start: int,
+        size: int,
+        wait_ms: int,
+        until: int | None = None,
+        *,
+        committed: bool,
     ) -> Page:
-        """One page of at most `size` bytes, or of one batch. Raises OffsetOutOfRangeError, Retry."""
+        """One page of at most `size` bytes, or of one batch, up to `until`.
+
+        Raises OffsetOutOfRangeError, Retry.
+        """
         last = time.monotonic()
         while True:
             try:
-                return await self._fetched(where, start, size, wait_ms, committed=committed)
+                return await self._fetched(where, start, size, wait_ms, until, committed=committed)
             except (NotLeaderForPartitionError, LeaderNotAvailableError) as error:
                 if time.monotonic() - last > self._stall_deadline:
                     raise Retry(f"{where.topic} could not be read: {said(error)}") from error
@@ -108,10 +118,17 @@ class Pages:
                 raise Retry(f"{where.topic} could not be read: {said(error)}") from error
 
     async def _fetched(
-        self, where: TopicPartition, start: int, size: int, wait_ms: int, *, committed: bool
+        self,
+        where: TopicPartition,
+        start: int,
+        size: int,
+        wait_ms: int,
+        until: int | None,
+        *,
+        committed: bool,
     ) -> Page:
         ((node, _),) = (await self._fetcher.leaders([where])).items()
-        (found,) = await self._fetcher.fetch(node, {where: start}, size, wait_ms, committed=committed)
+        (found,) = await self._fetcher.fetch(node, {where: start}, size, wait_ms, until, committed=committed)
         if found.page is None:
             raise for_code(found.code)(where.topic)
         return found.page
