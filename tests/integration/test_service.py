@@ -1,5 +1,6 @@
 """A service as a process: it says what it is, refuses topics that do not fit, and stops in order."""
 
+import asyncio
 import json
 import os
 import secrets
@@ -12,8 +13,8 @@ from contextlib import contextmanager, suppress
 from pathlib import Path
 
 import pytest
-from confluent_kafka import Producer
-from confluent_kafka.admin import AdminClient, NewPartitions, NewTopic
+from confluent_kafka import ConsumerGroupTopicPartitions, Producer, TopicPartition
+from confluent_kafka.admin import AdminClient, NewPartitions, NewTopic, OffsetSpec
 from tests.clients import Wire, an_input
 from tests.installations import TWO_TEAMS, installed
 
@@ -232,3 +233,26 @@ METRICS = {
     "gatekeeper": (*BOTH, "holdshort_interrupts_pending", "holdshort_interrupts_opened_total"),
     "router": (*BOTH, "holdshort_batches_forwarded_total"),
 }
+
+
+async def test_tools_that_show_lag_find_the_inputs_read_to_their_ends(
+    bootstrap_servers: str, tmp_path: Path
+) -> None:
+    async with installed(bootstrap_servers, tmp_path, TWO_TEAMS, topics=["runs.default"]) as gate:
+        for number in range(10):
+            gate.wire.send("inputs", an_input(f"t{number}", "r1"))
+        await gate.wire.until(lambda seen: len(seen) == 10)
+        admin = AdminClient({"bootstrap.servers": bootstrap_servers})
+        inputs = [TopicPartition(f"{gate.prefix}inputs", partition) for partition in range(gate.partitions)]
+        ends = {one: OffsetSpec.latest() for one in inputs}  # type: ignore[no-untyped-call]
+        wanted = {one.partition: found.result().offset for one, found in admin.list_offsets(ends).items()}
+        assert sum(wanted.values()) == 10
+
+        def committed() -> dict[int, int]:
+            group = ConsumerGroupTopicPartitions(f"{gate.prefix}gatekeeper", inputs)
+            (future,) = admin.list_consumer_group_offsets([group]).values()
+            return {one.partition: one.offset for one in future.result().topic_partitions}
+
+        limit = time.monotonic() + 30
+        while await asyncio.to_thread(committed) != wanted:
+            assert time.monotonic() < limit, "the group does not say how far its inputs were read"

@@ -391,5 +391,8 @@ class MemoryMembership:
     def check(self) -> None:
         """A group in memory refuses nobody."""
 
+    async def tell(self, positions: Positions) -> None:
+        """Nobody asks a group in memory for its lag."""
+
     async def leave(self) -> None:
         self._group.drop(self)

@@ -87,6 +87,13 @@ class Membership(Protocol):
         """Give up every lane; the group gives them to others at once."""
         ...
 
+    async def tell(self, positions: Positions) -> None:
+        """Commit these to the group, for tools that show lag.
+
+        Nobody reads them back, so it does not matter whether the group takes them. Never raises.
+        """
+        ...
+
     def check(self) -> None:
         """Raises Fatal if the group refuses us, or a rejoin has been pending for too long."""
         ...

@@ -23,6 +23,7 @@ S = TypeVar("S")
 
 STILL_OURS_S: Final = 7.0  # longer than a session: by then the group has dropped a stale owner
 BEAT_S: Final = 1.0
+TELL_S: Final = 5.0  # how often the group is told of positions, for tools that show lag
 
 
 @dataclass(frozen=True, slots=True)
@@ -66,6 +67,8 @@ class Runner(Generic[S]):
         self._stopping = asyncio.Event()
         self._membership: Membership | None = None
         self._fatal: BaseException | None = None
+        self._told_at = clock.monotonic()
+        self._telling: asyncio.Task[None] | None = None
 
     async def run(self) -> None:
         """Share the lanes until `stop`. Raises Fatal, or whatever defect ended a task."""
@@ -94,6 +97,7 @@ class Runner(Generic[S]):
         self.last_beat = self._clock.monotonic()
         if self._membership is not None:
             self._membership.check()
+            self._tell(self._membership)
         try:
             async with asyncio.timeout(BEAT_S):
                 await self._ended.wait()
@@ -101,11 +105,22 @@ class Runner(Generic[S]):
             return
         self._ended.clear()
 
+    def _tell(self, membership: Membership) -> None:
+        """Now and then, and never waited for: what counts are the positions in the transactions."""
+        if self.last_beat - self._told_at < TELL_S or (self._telling and not self._telling.done()):
+            return
+        self._told_at = self.last_beat
+        positions = {where: at for task in self.tasks.values() for where, at in task.positions().items()}
+        if positions:
+            self._telling = asyncio.create_task(membership.tell(positions))
+
     async def _leave(self) -> None:
         """Leave the group only when nothing is in flight: others then take over without waiting."""
         for task in self.tasks.values():
             task.stop()
         await asyncio.gather(*self._running.values(), return_exceptions=True)
+        if self._telling is not None:
+            self._telling.cancel()
         if self._membership is not None:
             await self._membership.leave()
 

@@ -153,6 +153,13 @@ class Task(Generic[S]):
         inputs = self._inputs
         return inputs.lag() if inputs is not None else {}
 
+    def positions(self) -> Positions:
+        """How far each input partition has been read, the batch in hand included; markers are passed."""
+        lane, inputs = self.lane, self._inputs
+        if lane is None or inputs is None:
+            return {}
+        return {where: inputs.position(where) for where in lane.logs()}
+
     # -- the order that makes it safe ----------------------------------------------------------------------
 
     async def _own(self) -> None:

@@ -79,8 +79,10 @@ def table(agents: Sequence[str], teams: Sequence[str]) -> list[Topic]:
             retention_days=30,
             max_message=DEAD_LETTER_MAX_MESSAGE,
         ),
-        Topic("gatekeeper.positions", "lanes", "lane", (GATEKEEPER,), (GATEKEEPER,), compact=True),
-        Topic("router.positions", "lanes", "lane", (ROUTER,), (ROUTER,), compact=True),
+        *(
+            Topic(f"{app}.positions", "lanes", "lane", (app,), (app, "auditor"), compact=True)
+            for app in (GATEKEEPER, ROUTER)
+        ),
         *(topic for agent in agents for topic in _of_agent(agent)),
         *(topic for team in (*teams, *RESERVED_TEAMS) for topic in _of_team(team)),
     ]

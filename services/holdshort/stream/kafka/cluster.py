@@ -90,7 +90,7 @@ class AioKafka:
             await stop(consumer)
             raise Fatal(f"the group cannot be joined: {said(error)}") from error
         consumer.subscribe([self._prefix + topic], listener=Listener(consumer, assigned))
-        return AioMembership(consumer, self._instance)
+        return AioMembership(consumer, self._names, self._instance)
 
     async def close(self) -> None:
         await self.log.close()

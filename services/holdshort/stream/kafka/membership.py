@@ -1,16 +1,20 @@
 """The process's place in the group that shares the lanes."""
 
 import time
-from collections import deque
+from collections import defaultdict, deque
 from collections.abc import Collection
+from contextlib import suppress
 from typing import Any, Final
 
 from aiokafka import AIOKafkaConsumer, ConsumerRebalanceListener
+from aiokafka.client import ConnectionGroup
 from aiokafka.errors import KafkaError
+from aiokafka.protocol.commit import OffsetCommitRequest
 
 from holdshort.stream.errors import Fatal
 from holdshort.stream.kafka.consumers import said, stop
-from holdshort.stream.ports import Assigned
+from holdshort.stream.kafka.names import Names
+from holdshort.stream.ports import Assigned, Positions
 
 REJOIN_DEADLINE_S: Final = 60.0
 REPLACED_MOST: Final = 3
@@ -37,8 +41,9 @@ class Listener(ConsumerRebalanceListener):  # type: ignore[misc]  # aiokafka is 
 class AioMembership:
     """The process's place in the group (ports.Membership)."""
 
-    def __init__(self, consumer: AIOKafkaConsumer, instance: str | None) -> None:
+    def __init__(self, consumer: AIOKafkaConsumer, names: Names, instance: str | None) -> None:
         self._consumer = consumer
+        self._names = names
         self._instance = instance
         self._rejoining_since: float | None = None
         self._member = ""
@@ -71,6 +76,27 @@ class AioMembership:
         many = len(self._replaced) == REPLACED_MOST
         if many and time.monotonic() - self._replaced[0] < REPLACED_WITHIN_S:
             raise Fatal(f"another process is called {self._instance}, too: HOLDSHORT_INSTANCE must be unique")
+
+    async def tell(self, positions: Positions) -> None:
+        """Not by the consumer's own commit, which takes a refusal as a reason to join the group anew."""
+        coordinator = self._consumer._coordinator
+        if coordinator.coordinator_id is None or coordinator.generation < 0:
+            return
+        offsets: dict[str, list[tuple[int, int, str]]] = defaultdict(list)
+        for where, offset in positions.items():
+            topic, partition = self._names.wire(where)
+            offsets[topic].append((partition, offset, ""))
+        request = OffsetCommitRequest(
+            coordinator.group_id,
+            coordinator.generation,
+            coordinator.member_id,
+            OffsetCommitRequest.DEFAULT_RETENTION_TIME,
+            list(offsets.items()),
+        )
+        with suppress(KafkaError, OSError, TimeoutError):
+            await self._consumer._client.send(
+                coordinator.coordinator_id, request, group=ConnectionGroup.COORDINATION
+            )
 
     async def leave(self) -> None:
         """A named process would keep its lanes for a session; a planned stop gives them up at once."""
