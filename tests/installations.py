@@ -1,7 +1,7 @@
 """A whole installation for one test: services in processes of their own, under a prefix of its own."""
 
 import secrets
-from collections.abc import AsyncIterator, Sequence
+from collections.abc import AsyncIterator, Mapping, Sequence
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -42,8 +42,12 @@ async def installed(
     routers: int = 1,
     partitions: int = 4,
     topics: Sequence[str] | None = None,
+    settings: Mapping[str, str] | None = None,
 ) -> AsyncIterator[Installation]:
-    """Start services on a running Kafka and stop them; `topics` are those the test reads (default: all)."""
+    """Start services on a running Kafka and stop them.
+
+    `topics` are those the test reads (default: all), `settings` more of the services' environment.
+    """
     file = directory / "holdshort.yaml"
     file.write_text(config)
     prefix = f"t{secrets.token_hex(4)}."
@@ -55,6 +59,7 @@ async def installed(
         "HOLDSHORT_LANES": "2",
         "HOLDSHORT_REPLICATION": "1",
         "HOLDSHORT_MIN_ISR": "1",
+        **(settings or {}),
     }
     stack = Stack(
         gatekeepers=gatekeepers, routers=routers, environment=environment, console=Console(quiet=True)

@@ -178,7 +178,14 @@ class Team:
 
     def abandons(self, generation: int | None = None, run: str = "hs-end") -> Said:
         """An abandon of the n-th pause, or (without) of the run that `.having(...)` names."""
-        said = _input("resumes", run, self.thread).having(action="abandon")
+        return self._ends("abandon", generation, run)
+
+    def forgets(self, generation: int | None = None, run: str = "hs-end") -> Said:
+        """A forget: of a thread with the n-th pause, the run that `.having(...)` names, or neither."""
+        return self._ends("forget", generation, run)
+
+    def _ends(self, action: str, generation: int | None, run: str) -> Said:
+        said = _input("resumes", run, self.thread).having(action=action)
         return said if generation is None else said.having(generation=Nth(generation))
 
 
@@ -291,6 +298,14 @@ def settled(number: int | None, /, **holds: Any) -> Expected:
 
 def abandoned(number: int | None = None, /, **holds: Any) -> Expected:
     return settled(number, code="ABANDONED", **holds)
+
+
+def forgotten(number: int | None = None, /, **holds: Any) -> Expected:
+    """The thread is forgotten, and what was open with it is over; with a number the n-th pause."""
+    gone: dict[str, Any] = {"settled": number, "generation": None, "status": None, "open": []}
+    return Expected(
+        "forgotten", holds.pop("code", None if number is None else "ABANDONED"), **{**gone, **holds}
+    )
 
 
 def reopened(*ids: str, **holds: Any) -> Expected:

@@ -116,11 +116,12 @@ class System:
     async def send_decision(self, team: str, thread: str, entries: Sequence[Json], **more: Json) -> Json:
         """A decision.v1 for the pause that is open, under a new id; `bare=True` sends plain AG-UI."""
         decision: dict[str, Any] = {"threadId": thread, "resume": list(entries)}
+        headers = more.pop("headers", None)
         if not more.pop("bare", False):
             self._decisions += 1
             known = {"decisionId": f"d{self._decisions}", "generation": self.thread(thread).generation}
             decision = {"v": 1, **known, **decision, **more}
-        await self.send(f"decisions.{team}", decision)
+        await self.send(f"decisions.{team}", decision, headers=headers)
         return self.said(f"receipts.{team}", thread)[-1].value
 
     def check(self) -> None:

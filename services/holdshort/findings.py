@@ -1,4 +1,5 @@
-"""What of routes and teams works, but hardly as it was meant: routes in each other's way, teams never asked.
+"""What of routes and teams works, but hardly as it was meant: routes in each other's way, teams never asked,
+words that change nothing.
 
 Reasons go before tools, so only routes by tool and metadata can be in each other's way: of two that match the
 same interrupt, the first has it. One exception written before its rule is how it is meant; the other way
@@ -12,17 +13,27 @@ from holdshort.routing import RouteConfig, TeamConfig
 
 
 def findings(
-    routes: Sequence[RouteConfig], teams: Mapping[str, TeamConfig], default_team: str | None
+    routes: Sequence[RouteConfig],
+    teams: Mapping[str, TeamConfig],
+    default_team: str | None,
+    *,
+    trusted: Collection[str] = (),
+    max_attempts: int | None = None,
 ) -> Iterator[str]:
-    """One sentence each, beginning with the place in the configuration file."""
+    """One sentence each, beginning with the place in the configuration file.
+
+    `trusted` are the topics of `trust_principal`; without `max_attempts` nothing is said of it.
+    """
     for place, route in enumerate(routes):
         yield from _unused(place, route, routes[:place])
-        yield from _too_late(place, route)
+        told = (*_too_late(route), *_idle(route, teams, max_attempts), *_unattainable(route, teams, trusted))
+        yield from (f"routes[{place}] ({route.called}).{one}" for one in told)
     yield from _overlaps(routes)
     asked = {team for route in routes for team in route.teams} | {default_team}
     for team in teams:
         if team not in asked:
             yield f"teams.{team}: is never asked: no route names it, and it is not the default_team"
+    yield from _groups_of_no_use(routes, teams)
 
 
 # -- routes that are not reached ----------------------------------------------------------------------------
@@ -113,15 +124,83 @@ def _both(one: RouteConfig, other: RouteConfig) -> str:
 # -- times that never come ----------------------------------------------------------------------------------
 
 
-def _too_late(place: int, route: RouteConfig) -> Iterator[str]:
-    """What is to happen only after every question of the route is over."""
-    end, name = (
-        (route.ttl, "ttl")
-        if route.deadline is None
-        else min((route.deadline, "deadline"), (route.ttl, "ttl"))
-    )
+def _too_late(route: RouteConfig) -> Iterator[str]:
+    """What is to happen only after every question of the route is over, or to another team than meant."""
+    end, name = route.ttl, "ttl"
+    if route.deadline is not None and route.on_deadline != "wait":
+        end, name = min((route.deadline, "deadline"), (end, name))
     for what, at in (("remind_after", route.remind_after), ("escalate_after", route.escalate_after)):
         if at is not None and at >= end:
-            yield f"routes[{place}] ({route.called}).{what}: never comes: its {name} is not later"
-    if route.deadline is not None and route.deadline > route.ttl:
-        yield f"routes[{place}] ({route.called}).deadline: never comes: its ttl is earlier"
+            yield f"{what}: never comes: its {name} is not later"
+    remind, escalate = route.remind_after, route.escalate_after
+    if remind is not None and escalate is not None and escalate <= remind < end:
+        yield f"remind_after: reminds {route.escalate_to}, not {route.team}: escalate_after is not later"
+    if route.deadline is not None and route.on_deadline == "wait":
+        yield "deadline: does nothing beside on_deadline: wait, which waits for an expiry, else for the ttl"
+    elif route.deadline is not None and route.deadline > route.ttl:
+        yield "deadline: never comes: its ttl is earlier"
+
+
+# -- words that change nothing, or more than meant ----------------------------------------------------------
+
+
+def _idle(route: RouteConfig, teams: Mapping[str, TeamConfig], max_attempts: int | None) -> Iterator[str]:
+    """What stands there and does nothing."""
+    limited = route.team in teams and teams[route.team].max_open is not None
+    for name in ("overflow_to", "on_overflow"):
+        if getattr(route, name) is not None and not limited:
+            yield f"{name}: does nothing: team {route.team} has no max_open"
+    if limited and route.overflow_to is not None and route.on_overflow is not None:
+        yield "on_overflow: does nothing beside overflow_to"
+    policy = route.policy()
+    if policy.denial == "counts" and policy.quorum <= 1 and not policy.groups:
+        yield "quorum.denial: does nothing: one person is enough"
+    if max_attempts is not None and route.retry >= max_attempts:
+        most = f"{max_attempts - 1} of {route.retry} times" if max_attempts > 1 else "never"
+        yield f"retry: happens {most}: max_attempts ({max_attempts}) ends the pause before"
+    if _approves(route) and (policy.needs_proof or policy.signature == "required"):
+        yield "answer: is no denial, and nobody has to prove anything for it: silence would approve"
+
+
+def _approves(route: RouteConfig) -> bool:
+    """Whether the router would say anything but no by itself."""
+    if "answer" not in route.model_fields_set or route.answer is False:
+        return False
+    return not (isinstance(route.answer, dict) and route.answer.get("approved") is False)
+
+
+def _unattainable(
+    route: RouteConfig, teams: Mapping[str, TeamConfig], trusted: Collection[str]
+) -> Iterator[str]:
+    """Quorums for which a team has not the people; who proves themselves by keys needs one."""
+    policy = route.policy()
+    for team in dict.fromkeys(route.teams):
+        known = teams.get(team, TeamConfig())
+        by_keys = f"decisions.{team}" not in trusted or policy.signature == "required"
+        signing = {key.decider for key in known.keys.values()}
+        groups = [set(known.groups.get(name, ())) for name in policy.groups]
+        able = [group & signing if by_keys else group for group in groups]
+        if all(groups) and not all(able):
+            name = policy.groups[[bool(one) for one in able].index(False)]
+            yield f"quorum: can never be met: nobody in group {name} of team {team} has a key"
+        elif all(groups) and not _each_has_one(able):
+            yield (
+                f"quorum: can never be met: the groups {', '.join(policy.groups)} of team {team} "
+                "have not one person each"
+            )
+
+
+def _each_has_one(groups: Sequence[Collection[str]]) -> bool:
+    """Whether everybody stands for one group only, and each has somebody."""
+    if not groups:
+        return True
+    rest = groups[1:]
+    return any(_each_has_one([set(group) - {one} for group in rest]) for one in groups[0])
+
+
+def _groups_of_no_use(routes: Sequence[RouteConfig], teams: Mapping[str, TeamConfig]) -> Iterator[str]:
+    wanted = {(team, name) for route in routes for team in route.teams for name in route.policy().groups}
+    for team, known in teams.items():
+        for name in known.groups:
+            if (team, name) not in wanted:
+                yield f"teams.{team}.groups.{name}: is of no use: no quorum names it"

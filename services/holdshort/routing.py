@@ -61,7 +61,9 @@ class Model(BaseModel):
 class KeyConfig(Model):
     """A public key, and the one person who holds its private half."""
 
-    key: str = Field(description="The Ed25519 public key: 32 bytes as base64 or base64url, or PEM.")
+    key: str = Field(
+        description="The Ed25519 public key: PEM, as `openssl pkey -in KEY.pem -pubout` prints it, or base64."
+    )
     decider: Person = Field(description="Whose it is; stands in signed decisions as `decidedBy`.")
     until: datetime | None = Field(None, description="Decisions that come later are not taken any more.")
 
@@ -91,7 +93,7 @@ def public_bytes(text: str) -> bytes:
         raw = urlsafe_b64decode(padded) if "-" in body or "_" in body else b64decode(padded, validate=True)
     except ValueError:
         raw = b""
-    if pem and raw.startswith(_PEM_PREFIX):
+    if len(raw) > 32 and raw.startswith(_PEM_PREFIX):
         raw = raw.removeprefix(_PEM_PREFIX)
     if len(raw) != 32:
         raise ValueError("an Ed25519 public key is 32 bytes in base64, or PEM")

@@ -10,6 +10,7 @@ from collections.abc import Collection, Mapping
 from pathlib import Path
 from typing import Annotated, Any, Final, Literal, Self, TypeVar
 
+from msgspec.structs import replace
 from pydantic import (
     AfterValidator,
     BaseModel,
@@ -22,6 +23,7 @@ from pydantic import (
 )
 from pydantic_settings import BaseSettings, SettingsConfigDict
 
+from holdshort.contract.hashing import HashKey
 from holdshort.contract.routes import RouteTable
 from holdshort.contract.rules import KIB, MIB, AgentRules, Limits, Rules
 from holdshort.mistakes import explained, parsed, unknown, unread, variables
@@ -30,6 +32,7 @@ from holdshort.routing import NAME, DurationMs, Model, Name, RouteConfig, TeamCo
 __all__ = ("NAME", "RouteConfig", "TeamConfig", "explained")
 
 RESERVED_TEAMS: Final = ("client", "unrouted")
+SHORTEST_KEY: Final = 16  # characters
 
 M = TypeVar("M", bound=BaseModel)
 
@@ -99,6 +102,15 @@ class LimitsConfig(Model):
         return Limits(**{name: int(value) for name, value in given.items()})
 
 
+class AuditConfig(Model):
+    """What the audit holds."""
+
+    hash_ids: bool = Field(
+        False,
+        description="Thread ids and people as keyed hashes; the key is HOLDSHORT_AUDIT_KEY_FILE.",
+    )
+
+
 class Config(Model):
     """The configuration file: agents, teams, routes, and how strict the gate is."""
 
@@ -129,6 +141,7 @@ class Config(Model):
     outside_runs: Literal["pass", "refuse"] = "pass"
     unusable_schema: Literal["cancel_only", "accept"] = "cancel_only"
     unaddressed_reuse: Literal["accept", "refuse"] = "accept"
+    audit: AuditConfig = AuditConfig.model_construct()
     limits: LimitsConfig = LimitsConfig.model_construct()
 
     @field_validator("agents")
@@ -264,7 +277,7 @@ def read_secret(file: Path, variable: str) -> str:
 class Settings(BaseSettings):
     """The wiring of one process (`HOLDSHORT_*`)."""
 
-    model_config = SettingsConfigDict(env_prefix="HOLDSHORT_", frozen=True)
+    model_config = SettingsConfigDict(env_prefix="HOLDSHORT_", frozen=True, hide_input_in_errors=True)
 
     config: Path | None = Field(None, description="The YAML file with agents, teams and routes.")
     prefix: str = Field("holdshort.", pattern=r"^[a-z0-9.-]*$", description="Before every topic and group.")
@@ -277,6 +290,10 @@ class Settings(BaseSettings):
         pattern=r"^[A-Za-z0-9._-]{1,200}$",
         description="Names a process across restarts, as a StatefulSet its pods; its lanes then wait for it.",
     )
+    audit_key: SecretStr | None = Field(
+        None, description="Hashes ids in the audit (`audit.hash_ids`); better in a file."
+    )
+    audit_key_file: Path | None = Field(None, description="Holds that key; read at every start.")
     management_host: str = Field("127.0.0.1", description="Where health and metrics are served.")
     management_port: int = Field(8080, ge=0, le=65535, description="And on which port; 0 is any free one.")
     log_level: Literal["DEBUG", "INFO", "WARNING", "ERROR"] = Field(
@@ -290,6 +307,27 @@ class Settings(BaseSettings):
                 "there cannot be more lanes than partitions (HOLDSHORT_LANES, HOLDSHORT_PARTITIONS)"
             )
         return self
+
+    def hash_key(self) -> HashKey | None:
+        """The key for ids in the audit, if one is given. Raises MendSettingsError."""
+        key = _secret(self.audit_key, self.audit_key_file, "HOLDSHORT_AUDIT_KEY_FILE")
+        if key is None:
+            return None
+        if len(key) < SHORTEST_KEY:
+            raise MendSettingsError(
+                f"HOLDSHORT_AUDIT_KEY_FILE: a key has {SHORTEST_KEY} characters or more: openssl rand -hex 32"
+            )
+        return HashKey(key.encode())
+
+
+def rules_of(settings: Settings, config: Config) -> Rules:
+    """The rules by which a service judges. Raises MendSettingsError."""
+    key = settings.hash_key() if config.audit.hash_ids else None
+    if config.audit.hash_ids and key is None:
+        raise MendSettingsError(
+            "audit.hash_ids needs a key: HOLDSHORT_AUDIT_KEY_FILE, the same for gatekeeper and router"
+        )
+    return replace(config.rules(settings.partitions), audit_key=key)
 
 
 def load_settings(given: Mapping[str, str] | None = None) -> tuple[KafkaSettings, Settings, Config]:

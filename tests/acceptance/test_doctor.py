@@ -6,6 +6,7 @@ from pathlib import Path
 
 import pytest
 import pytest_asyncio
+import yaml
 from confluent_kafka import Producer
 from confluent_kafka.admin import (
     AdminClient,
@@ -15,11 +16,16 @@ from confluent_kafka.admin import (
     NewTopic,
     ResourceType,
 )
-from tests.clients import Json
-from tests.commands import PAYMENTS_AND_DBA, asks, environment, run
+from tests.clients import Json, finished, told
+from tests.commands import PAYMENTS_AND_DBA, asks, environment, run, runs
 from tests.installations import Installation, installed
 
-READ = ["events", "runs.default", "gathering"]
+from holdshort.cli import checks
+from holdshort.settings import Config, KafkaSettings, Settings
+from holdshort.stream.admin import Admin
+from holdshort.stream.connection import connection_of
+
+READ = ["events", "runs.default", "runs.other", "gathering"]
 
 pytestmark = [
     pytest.mark.system,
@@ -121,6 +127,60 @@ async def test_topics_that_count_as_written_too_early(site: Installation) -> Non
     [(check, said)] = wrong(found)
     assert check == "topics"
     assert "have a min.insync.replicas below 2" in said
+
+
+async def test_fewer_brokers_than_copies(site: Installation) -> None:
+    status, found = await examined(site, HOLDSHORT_REPLICATION="3")
+
+    assert status == 1
+    assert ("brokers", "1 brokers, topics are made with 3 copies") in wrong(found)
+
+
+async def test_a_clock_that_is_wrong(site: Installation) -> None:
+    """The broker's clock cannot be moved here, so this machine's is."""
+    kafka = KafkaSettings(bootstrap_servers=site.stack.bootstrap_servers)
+    settings = Settings(prefix=site.prefix, partitions=4, lanes=2, replication=1, min_isr=1)
+    connection = connection_of(kafka, "tests")
+    config = Config.model_validate(yaml.safe_load(PAYMENTS_AND_DBA))
+    right = checks.Patient(connection, settings, config, "router", True, 5.0)
+
+    async def findings(wrong_by: int) -> list[tuple[str, str]]:
+        off = right._replace(now=lambda: checks.wall_clock() + wrong_by)
+        admin = Admin(connection, settings.prefix)
+        seen = await admin.look([one.name for one in off.topics])
+        found = [*[one async for one in checks.a_transaction(off)]]
+        found += [one async for one in checks.clock(off, admin, seen)]
+        return [(one.check, one.said) for one in found if one.status == "finding"]
+
+    await asks(site.wire, "t-clock", {"id": "clock", "reason": "payments:x"})
+    assert await findings(0) == []
+    slow, fast = await findings(-3_600_000), await findings(3_600_000)
+
+    assert [check for check, _ in slow] == ["clock", "clock"]  # by the transaction, and by what was appended
+    assert all("the broker's clock is at least" in said and "ahead of this" in said for _, said in slow)
+    assert [check for check, _ in fast] == ["clock"]
+    assert "behind this machine's" in fast[0][1]
+
+
+async def test_an_agent_that_pauses_unseen_by_the_gate(site: Installation) -> None:
+    wire, run_ = site.wire, {"holdshort-run": "r1"}
+    await runs(wire, "t-legacy", agent="other")
+    custom = {"type": "CUSTOM", "name": "on_interrupt", "value": "sure?"}
+    for event in (custom, finished("t-legacy", "r1")):
+        wire.send("agent-events.other", event, key="t-legacy", headers=run_)
+    await wire.until(lambda _: bool(told(wire, "events", "t-legacy", "RUN_FINISHED", "r1")), why="not ended")
+
+    status, found = await examined(site)
+
+    assert status == 1
+    said = "agent other pauses by CUSTOM on_interrupt, unseen by the gate, in 1 threads"
+    assert wrong(found) == [("gating", said)]
+    [advice] = [one["advice"] for one in found if one["check"] == "gating"]
+    assert advice == "agents: {other: {legacy_interrupts: true}}"
+
+    done = await run(environment(site), "threads", "forget", "t-legacy", "--yes")
+    assert done.status == 0, done.err
+    assert (await examined(site))[0] == 0
 
 
 async def test_a_state_topic_that_is_not_compacted(site: Installation, bootstrap_servers: str) -> None:

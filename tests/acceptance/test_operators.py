@@ -7,7 +7,7 @@ from collections.abc import AsyncIterator
 
 import pytest
 import pytest_asyncio
-from tests.clients import Json, told
+from tests.clients import Json, an_input, told
 from tests.commands import (
     PAYMENTS_AND_DBA,
     SCHEMA,
@@ -240,3 +240,81 @@ async def test_without_its_topics_a_command_says_what_is_missing(site: Installat
 
     assert done.status == 2
     assert "there is no topic elsewhere.pending: `holdshort topics plan`" in done.err
+
+
+# -- forget -------------------------------------------------------------------------------------------------
+
+
+def latest(site: Installation, topic: str, thread: str) -> Json:
+    """What stands in a compacted topic of a thread; None behind a tombstone."""
+    return site.wire.of(topic, thread)[-1].value
+
+
+async def kept_no_more(site: Installation, topic: str, key: str) -> None:
+    await site.wire.until(lambda _: latest(site, topic, key) is None, why=f"{topic} keeps it")
+
+
+def asked_of_payments(site: Installation, thread: str) -> list[str]:
+    """The approvals that were put to payments for a thread, open or not."""
+    seen = site.wire.of("approvals.payments")
+    return [str(one.key) for one in seen if one.value is not None and one.value["threadId"] == thread]
+
+
+async def test_a_forgotten_thread_has_nothing_left_in_any_compacted_topic(site: Installation) -> None:
+    wire, known = site.wire, environment(site)
+    await asks(wire, "t-forget", a_transfer("forget-1"))
+    await wire.until(lambda _: bool(asked_of_payments(site, "t-forget")), why="payments is not asked")
+    [approval] = asked_of_payments(site, "t-forget")
+
+    declined = await run(known, "threads", "forget", "t-forget", typed="n\n")
+    assert declined.status == 1
+    assert "forget-1" in declined.out
+    assert latest(site, "pending", "t-forget") is not None
+
+    done = await run(known, "threads", "forget", "t-forget", "--yes", "--json")
+    assert done.status == 0, done.err
+    assert done.objects == [
+        {"threadId": "t-forget", "forgotten": True, "said": "thread t-forget is forgotten"}
+    ]
+    for topic, key in (("pending", "t-forget"), ("gathering", "t-forget"), ("approvals.payments", approval)):
+        await kept_no_more(site, topic, key)
+    assert told(wire, "events", "t-forget", "RUN_ERROR", "r1")[0].value["code"] == "ABANDONED"
+
+    shown = await run(known, "threads", "show", "t-forget")
+    again = await run(known, "threads", "forget", "t-forget", "--yes")
+    assert (shown.status, again.status) == (1, 1)
+    assert "nothing is known of thread t-forget" in again.err
+    trail = await run(known, "audit", "trail", "t-forget")
+    assert trail.status == 0, trail.err
+    assert "the thread is forgotten" in trail.out
+
+
+async def test_a_run_in_flight_is_ended_and_forgotten(site: Installation) -> None:
+    wire, known = site.wire, environment(site)
+    await runs(wire, "t-forget-run")
+
+    done = await run(known, "threads", "forget", "t-forget-run", "--yes")
+
+    assert done.status == 0, done.err
+    assert told(wire, "events", "t-forget-run", "RUN_ERROR", "r1")[0].value["code"] == "ABANDONED"
+    await wire.until(lambda _: latest(site, "pending", "t-forget-run") is None, why="the run is remembered")
+
+
+async def test_an_input_of_before_runs_again_when_its_thread_was_forgotten(site: Installation) -> None:
+    wire, known = site.wire, environment(site)
+    await runs(wire, "t-forget-input")
+    ended = await run(known, "threads", "release", "t-forget-input", "--yes")
+    assert ended.status == 0, ended.err
+
+    done = await run(known, "threads", "forget", "t-forget-input", "--yes")
+    assert done.status == 0, done.err
+    wire.send("inputs", an_input("t-forget-input", "r1"), headers={"holdshort-agent": "default"})
+
+    await wire.until(lambda _: len(wire.of("runs.default", "t-forget-input")) == 2, why="it does not run")
+
+
+async def test_json_of_a_forget_does_not_ask(site: Installation) -> None:
+    done = await run(environment(site), "threads", "forget", "t-list", "--json")
+
+    assert done.status == 2
+    assert "--yes" in done.err

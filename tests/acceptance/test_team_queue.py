@@ -8,7 +8,7 @@ import pytest
 import pytest_asyncio
 from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
 from cryptography.hazmat.primitives.serialization import Encoding, NoEncryption, PrivateFormat, PublicFormat
-from tests.clients import Json, paused
+from tests.clients import Json, paused, started
 from tests.commands import a_transfer, asks, environment, goes_on, open_approvals, resumed, run, runs
 from tests.installations import Installation, installed
 
@@ -186,6 +186,69 @@ async def test_a_route_that_wants_signatures_gets_one(desk: Desk) -> None:
     assert SIGNATURE in entry["metadata"]
 
 
+async def fails_with_the_answer(desk: Desk, thread: str, approval: str) -> None:
+    """The agent's run gets the answer and fails, so that the team is asked again."""
+    await desk.wire.until(lambda _: bool(resumed(desk.wire, thread)), why="the agent is not resumed")
+    run_id = resumed(desk.wire, thread)[-1]["runId"]
+    for event in (started(thread, run_id), {"type": "RUN_ERROR", "message": "no"}):
+        desk.wire.send("agent-events.default", event, key=thread, headers={"holdshort-run": run_id})
+    await desk.wire.until(
+        lambda _: open_approvals(desk.wire, "payments").get(approval, {}).get("attempt") == 2,
+        why="the team is not asked again",
+    )
+
+
+async def again(desk: Desk, thread: str) -> Json:
+    """The entry of the second batch."""
+    await desk.wire.until(lambda _: len(resumed(desk.wire, thread)) == 2, why="it is not resumed again")
+    [entry] = resumed(desk.wire, thread)[1]["resume"]
+    return entry
+
+
+@pytest.mark.parametrize("way", ["option", "key"])
+async def test_a_previous_answer_is_seen_and_confirmed_in_one_move(
+    desk: Desk, tmp_path: Path, way: str
+) -> None:
+    thread = f"t-confirm-{way}"
+    approval = await desk.asked(thread, a_transfer())
+    file = tmp_path / "answer.json"
+    file.write_text('{"approved": true, "amount": 5}')
+    too_early = await run(desk.known, *TEAM, "answer", approval, "--confirm")
+    first = await run(desk.known, *TEAM, "--by", "kim", "answer", approval, "--payload", str(file))
+    await fails_with_the_answer(desk, thread, approval)
+
+    listed = await run(desk.known, *TEAM, "list")
+    shown = await run(desk.known, *TEAM, "show", approval)
+    if way == "option":
+        done = await run(desk.known, *TEAM, "--by", "lee", "answer", approval, "--confirm")
+    else:
+        rows = (await run(desk.known, *TEAM, "list", "--json")).objects
+        number = [one["approvalId"] for one in rows].index(approval) + 1
+        typed = [str(number), "p", "still fine", "q", ""]
+        done = await run(desk.known, *TEAM, "--by", "lee", typed="\n".join(typed))
+
+    assert (too_early.status, first.status, done.status) == (2, 0, 0), done.out + done.err
+    assert "no previous answer to confirm" in too_early.err
+    assert '{"approved":true,"amount":5} by kim' in listed.out
+    assert "asked again, attempt 2: nobody knows what became of the last answer" in shown.out
+    entry = await again(desk, thread)
+    assert entry["payload"] == {"approved": True, "amount": 5}
+    assert entry["metadata"]["holdshort"]["decidedBy"] == "lee"
+
+
+async def test_a_previous_answer_is_confirmed_with_a_signature(desk: Desk) -> None:
+    thread, signs = "t-confirm-signed", ("--key", str(desk.key), "--key-id", "ann-1", "--by", "ann")
+    approval = await desk.asked(thread, a_transfer(reason="payments:signed"))
+    await run(desk.known, *TEAM, *signs, "answer", approval, "--deny")
+    await fails_with_the_answer(desk, thread, approval)
+
+    done = await run(desk.known, *TEAM, *signs, "answer", approval, "--confirm")
+
+    assert done.status == 0, done.out + done.err
+    entry = await again(desk, thread)
+    assert (entry["payload"], entry["metadata"]["holdshort"]["proof"]) == ({"approved": False}, "signature")
+
+
 async def test_a_key_that_is_none(desk: Desk, tmp_path: Path) -> None:
     (tmp_path / "no.pem").write_text("no key")
 
@@ -244,6 +307,18 @@ async def test_a_person_sees_a_tools_arguments_and_edits_them(desk: Desk) -> Non
     assert '"amount": 950' in done.out
     [entry] = (await goes_on(wire, "t-tool"))["resume"]
     assert entry["payload"] == {"approved": True, "editedArgs": {"amount": 95, "to": "ACME"}}
+
+
+async def test_an_id_may_begin_with_a_hyphen(desk: Desk) -> None:
+    """As one approval's in 64 does."""
+    await desk.asked("t-hyphen", a_transfer(id_="-4odd"))
+
+    shown = await run(desk.known, *TEAM, "show", "-4odd")
+    done = await run(desk.known, *TEAM, "--by", "kim", "answer", "--deny", "-4odd", "--json")
+
+    assert "Pay ACME 950?" in shown.out
+    assert done.status == 0, done.err
+    await goes_on(desk.wire, "t-hyphen")
 
 
 async def test_what_is_not_asked_of_the_team_cannot_be_answered(desk: Desk) -> None:

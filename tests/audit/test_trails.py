@@ -9,6 +9,7 @@ from tests.systems import System
 
 from holdshort.cli.trails import GATE, ROUTER, Trail, link_said
 from holdshort.contract.chains import Chains, Link
+from holdshort.contract.hashing import names_of
 
 
 @pytest.mark.parametrize(("service", "words"), [("gate", GATE), ("router", ROUTER)])
@@ -19,7 +20,7 @@ def test_every_verdict_has_its_words(service: str, words: dict[str, str]) -> Non
 
 
 def trail(system: System, thread: str | None, tool_call: str | None) -> list[Link]:
-    kept, chains = Trail(thread, tool_call), Chains({})
+    kept, chains = Trail(names_of(thread, None), tool_call), Chains({})
     for said in system.said("audit"):
         one = said.record
         link = chains.follow(one.partition, one.offset, one.timestamp, one.key, one.value)

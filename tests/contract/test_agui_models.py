@@ -33,6 +33,7 @@ SCENES: dict[str, list[Said | Any]] = {
     ],
     "replayed while open": [client.asks("r0"), sdk.interrupts("r0", "a"), client.asks("r0").but(after=-1)],
     "abandoned": [OPENS, team.abandons(1)],
+    "forgotten": [OPENS, team.forgets(1)],
     "malformed": [OPENS, client.resumes("r2", a=True, b=1), sdk.interrupts("r2")],
     "lost": [OPENS, client.resumes("r2", a=True, b=1), later(minutes=16)],
     "miskeyed": [client.asks("r1").but(key="u")],

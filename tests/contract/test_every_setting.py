@@ -145,7 +145,8 @@ SETTINGS: dict[Callable[[], Said], Said] = {
     legacy_interrupts: ("passed", "opened"),
 }
 THE_ROUTERS = {
-    "cancel", "claim_lease_ms", "deadline_margin_ms", "installation", "max_attempts", "resume", "teams",
+    "audit_key", "cancel", "claim_lease_ms", "deadline_margin_ms", "installation", "max_attempts", "resume",
+    "teams",
 }  # fmt: skip
 
 

@@ -16,6 +16,7 @@ from tests.playbook import (
     client,
     duplicate,
     entries,
+    forgotten,
     ignored,
     later,
     moment,
@@ -124,6 +125,20 @@ INPUTS = [
     ),
     Both(
         "abandon", "run id in use", BUSY, team.abandons(run="r1").having(admission="inputs/0/0"), abandoned()
+    ),
+    Both(
+        "wrong address",
+        "forget",
+        BUSY,
+        team.forgets(),
+        quietly_refused("STALE_BINDING"),
+    ),
+    Both(
+        "forget",
+        "run id in use",
+        BUSY,
+        team.forgets(run="r1").having(admission="inputs/0/0"),
+        forgotten(code="ABANDONED"),
     ),
     Both(
         "same input again",

@@ -29,7 +29,7 @@ from holdshort.settings import Config, KafkaSettings, Settings
 pytestmark = with_helm
 
 # Secrets are files, of which there are settings of their own.
-NEVER_VARIABLES = {"KAFKA_SASL_PASSWORD", "KAFKA_SSL_KEY_PASSWORD"}
+NEVER_VARIABLES = {"KAFKA_SASL_PASSWORD", "KAFKA_SSL_KEY_PASSWORD", "HOLDSHORT_AUDIT_KEY"}
 
 
 def settings() -> set[str]:
@@ -106,6 +106,18 @@ def test_a_secret_is_a_file_that_is_mounted_where_its_setting_says(
             assert Path(path).read_text() == SECRET
 
 
+def test_the_key_for_names_in_the_audit_is_a_file_of_those_who_write_it(tmp_path: Path) -> None:
+    found = {
+        (case, component): shown(workload, list(rendered(case)), tmp_path / case / component)["holdshort"]
+        for case in ("defaults", "everything")
+        for component, workload in workloads(rendered(case)).items()
+    }
+
+    files = {whose: one["audit_key_file"] for whose, one in found.items() if one["audit_key_file"]}
+    assert files.keys() == {("everything", "gatekeeper"), ("everything", "router")}
+    assert {Path(path).read_text() for path in files.values()} == {SECRET}
+
+
 @every_case
 def test_no_secret_is_in_a_variable(case: str) -> None:
     for workload in workloads(rendered(case)).values():
@@ -121,7 +133,7 @@ def test_a_mounted_secret_is_for_nobody_else_to_read() -> None:
     for case in CASES:
         for workload in workloads(rendered(case)).values():
             for volume in pod_template(workload)["spec"]["volumes"]:
-                if volume["name"] == "credentials":
+                if volume["name"] in ("credentials", "audit"):
                     assert volume["secret"]["defaultMode"] == 0o440
                     assert volume["secret"]["items"]
 

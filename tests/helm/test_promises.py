@@ -48,22 +48,23 @@ def stateful(case: str) -> dict[str, Object]:
 
 
 @every_case
-def test_a_pod_is_ready_and_started_only_when_its_state_is_restored(case: str) -> None:
+def test_a_pod_is_ready_only_when_its_state_is_restored(case: str) -> None:
     assert stateful(case).keys() == set(SERVICES)
     for workload in stateful(case).values():
-        its = container(workload)
-        for probe in ("startupProbe", "readinessProbe"):
-            assert its[probe]["httpGet"] == {"path": "/readyz", "port": "management"}
+        assert container(workload)["readinessProbe"]["httpGet"] == {"path": "/readyz", "port": "management"}
 
 
 @every_case
-def test_a_pod_is_alive_as_long_as_its_loop_turns_whatever_it_still_restores(case: str) -> None:
+def test_no_pod_is_started_again_for_what_it_still_restores_or_a_lane_that_stands(case: str) -> None:
+    """What ends a pod asks whether its loop turns: neither a long restore nor a halted lane stops that."""
     for workload in stateful(case).values():
-        assert container(workload)["livenessProbe"]["httpGet"] == {"path": "/livez", "port": "management"}
+        its = container(workload)
+        for probe in ("startupProbe", "livenessProbe"):
+            assert its[probe]["httpGet"] == {"path": "/livez", "port": "management"}
 
 
 @every_case
-def test_a_restore_has_the_time_that_the_values_say(case: str) -> None:
+def test_a_process_has_the_time_to_answer_that_the_values_say(case: str) -> None:
     for service, workload in stateful(case).items():
         probe = container(workload)["startupProbe"]
         wanted = values(case)[service]["startupSeconds"]

@@ -87,6 +87,10 @@ CERTIFICATES = f"{STRIMZI},kafka.securityProtocol=SSL,strimzi.users.authenticati
     ("given", "said"),
     [
         ("topics.lanes=13", "topics.lanes (13) cannot be more than topics.partitions (12)"),
+        (
+            "config.audit.hash_ids=true",
+            "audit.existingSecret must name the Secret with the key that config.audit.hash_ids needs",
+        ),
         ("topics.minIsr=4", "topics.minIsr (4) cannot be more than topics.replication (3)"),
         (
             SASL,

@@ -7,6 +7,7 @@ import os
 import sys
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
+from datetime import UTC, datetime
 from pathlib import Path
 
 import pytest
@@ -20,7 +21,8 @@ from tests.installations import TWO_TEAMS, Installation, installed
 
 from holdshort.contract.keys import partition_of
 from holdshort.sdk.agent import AgentWorker
-from holdshort.sdk.approver import Approval, Approver, Decision, Receipt, approve, deny
+from holdshort.sdk.approvals import decision_record
+from holdshort.sdk.approver import Approval, Approver, Decision, Receipt, approve, claim, deny, release
 from holdshort.sdk.desk import Patience
 from holdshort.settings import KafkaSettings
 
@@ -120,6 +122,36 @@ async def test_two_teams_decide_and_the_run_goes_on_with_their_answers(
     [approval, *_] = wire.of("approvals.payments")
     assert decision.partition == approval.partition == partition_of(b"t1", installation.partitions)
     assert decision.value["seen"] == {"int-c1": approval.value["digest"]}
+
+
+async def test_a_program_waits_while_a_person_holds_the_question_and_answers_when_it_is_free(
+    bootstrap_servers: str, tmp_path: Path
+) -> None:
+    async with installed(bootstrap_servers, tmp_path, TWO_TEAMS) as installation:
+        payments, seen = a_team(installation, "payments"), asyncio.Event()
+
+        @payments.on()
+        async def once_it_was_held(approval: Approval) -> Decision | None:
+            if approval.claim is not None:
+                seen.set()
+            return approve(by="limits") if seen.is_set() else None
+
+        wire = installation.wire
+        async with serving(a_banker(installation, [])):
+            wire.send("inputs", an_input("t1", "r1"))
+            await wire.until(lambda _: bool(wire.of("approvals.payments")), why="nobody is asked")
+            asked = Approval.model_validate(wire.of("approvals.payments")[0].value)
+            hold = decision_record(asked, claim(by="ann"), datetime.now(UTC))
+            wire.send("decisions.payments", hold)
+            await wire.until(lambda _: len(wire.of("approvals.payments")) == 2, why="the claim is not shown")
+            async with serving(payments):
+                await asyncio.wait_for(seen.wait(), 30)
+                wire.send("decisions.payments", decision_record(asked, release(by="ann"), datetime.now(UTC)))
+                await wire.until(lambda _: len(wire.of("receipts.payments")) == 3, why="it does not answer")
+
+    told = [one.value["verdict"] for one in wire.of("receipts.payments")]
+    by = [one.value["decidedBy"] for one in wire.of("decisions.payments")]
+    assert (told, by) == (["accepted"] * 3, ["ann", "ann", "limits"])
 
 
 async def test_an_answer_that_its_worker_took_with_it_is_asked_for_again(

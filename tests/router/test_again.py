@@ -24,6 +24,9 @@ from tests.router.scenes import (
 from tests.systems import System
 
 PLAIN = config('reason: "p:*", team: payments', 'reason: "d:*", team: dba')
+TWO_PEOPLE = config(
+    'reason: "p:*", team: payments, quorum: 2', more="trust_principal: [inputs, decisions.payments]"
+)
 
 
 async def both_say_yes(s: System, **more: str) -> str:
@@ -50,6 +53,90 @@ async def test_after_a_failure_people_see_what_they_had_answered_and_confirm_it_
     assert answers(runs(s)[-1]) == {"a": YES, "b": NO}
     assert runs(s)[-1].value["resume"][0]["metadata"]["holdshort"]["decidedBy"] == "kim"
     assert len({one.value["runId"] for one in runs(s)}) == 2
+
+
+@on(PLAIN)
+async def test_an_answer_to_an_earlier_attempt_does_not_count_for_the_next(s: System) -> None:
+    """Its author saw the same question, but not that the answer before may have been used."""
+    await pause(s, question("a", "p:x"), question("b", "d:x"))
+    first = approval(s, "payments", "a")
+    await fails(s, await both_say_yes(s))
+    seen = {"seen": {"a": first["digest"]}}
+    assert approval(s, "payments", "a")["digest"] == first["digest"]
+
+    late = await s.decide("payments", "t", {"a": YES}, attempt=1, decisionId="late", **seen)
+    held = await acts(s, "payments", "claim", "a", attempt=1, decidedBy="ann")
+    repeated = await s.decide("payments", "t", {"a": YES}, attempt=2, decisionId="late", **seen)
+
+    assert (code(late), code(held)) == ("STALE_ATTEMPT", "STALE_ATTEMPT")
+    assert (repeated["verdict"], code(repeated)) == ("duplicate", "STALE_ATTEMPT")
+    assert repeated["problems"][0]["path"] == "/decisionId", "it says something else than the first"
+    assert approval(s, "payments", "a")["claim"] is None
+    await s.decide("payments", "t", {"a": YES}, attempt=2, **seen)
+    await s.decide("dba", "t", {"b": NO}, attempt=2)
+    assert answers(runs(s)[-1]) == {"a": YES, "b": NO}
+
+
+@on(TWO_PEOPLE)
+async def test_a_late_voice_of_an_earlier_attempt_does_not_complete_the_quorum_of_the_next(s: System) -> None:
+    await pause(s, question("a", "p:x"))
+
+    async def votes(by: str, attempt: int) -> str | None:
+        return code(
+            await s.decide("payments", "t", {"a": YES}, attempt=attempt, headers={"holdshort-principal": by})
+        )
+
+    await votes("ann", 1)
+    await votes("bob", 1)
+    await fails(s, runs(s)[0].value["runId"])
+    assert await votes("ann", 2) is None
+
+    assert await votes("cid", 1) == "STALE_ATTEMPT"
+    assert len(runs(s)) == 1
+    assert await votes("cid", 2) is None
+    assert len(runs(s)) == 2
+
+
+@on(PLAIN)
+async def test_who_does_not_say_the_attempt_means_the_open_one(s: System) -> None:
+    """As plain AG-UI must: it has no word for it."""
+    await pause(s, question("a", "p:x"), question("b", "d:x"))
+    await fails(s, await both_say_yes(s))
+    bare = [{"interruptId": "a", "status": "resolved", "payload": NO}]
+
+    assert code(await s.send_decision("payments", "t", bare, bare=True)) is None
+    assert code(await s.decide("dba", "t", {"b": NO})) is None
+    assert answers(runs(s)[-1]) == {"a": NO, "b": NO}
+
+
+@on(PLAIN)
+async def test_a_late_answer_to_what_is_answered_again_is_told_the_answer(s: System) -> None:
+    await pause(s, question("a", "p:x"), question("b", "d:x"))
+    await fails(s, await both_say_yes(s))
+    await s.decide("payments", "t", {"a": NO}, attempt=2, decidedBy="ann")
+
+    late = await s.decide("payments", "t", {"a": YES}, attempt=1)
+
+    assert code(late) == "ALREADY_DECIDED"
+    assert late["entries"][0]["decided"]["decidedBy"] == "ann"
+
+
+@on(PLAIN)
+async def test_an_answer_that_did_not_see_that_the_tool_has_had_a_result_does_not_count(s: System) -> None:
+    await s.send("inputs", {"threadId": "t", "runId": "r1", "messages": []})
+    events = "agent-events.default"
+    await s.send(events, started("t", "r1"))
+    call = {"type": "TOOL_CALL_START", "toolCallId": "c1", "toolCallName": "pay"}
+    await s.send(events, call, key="t")
+    await s.send(events, paused("t", "r1", an_interrupt("a", reason="p:x", toolCallId="c1")))
+    assert approval(s, "payments", "a")["attempted"] is False
+    result = {"type": "TOOL_CALL_RESULT", "toolCallId": "c1", "messageId": "m", "content": "paid"}
+    await s.send(events, result, key="t", headers={"holdshort-run": "r1"})
+
+    shown = approval(s, "payments", "a")
+    assert (shown["attempt"], shown["attempted"], shown["previous"]) == (2, True, None)
+    assert code(await s.decide("payments", "t", {"a": YES}, attempt=1)) == "STALE_ATTEMPT"
+    assert code(await s.decide("payments", "t", {"a": NO}, attempt=2)) is None
 
 
 @on(PLAIN)

@@ -1,7 +1,11 @@
 """Router 3, claims: one person holds a question for a while, everybody sees it, nobody holds it for ever."""
 
+from tests.clients import Json
 from tests.router.scenes import YES, acts, approval, code, config, on, passes, pause, question, runs
 from tests.systems import System
+
+from holdshort.sdk.approver import Approver, approve
+from holdshort.sdk.testing import decide
 
 PLAIN = config('reason: "p:*", team: payments', more="claim_lease: 10m")
 
@@ -57,6 +61,32 @@ async def test_a_claim_needs_somebody_and_an_open_question(s: System) -> None:
 
     assert code(await acts(s, "payments", "claim", "a", decidedBy="ann")) == "ALREADY_DECIDED"
     assert code(await acts(s, "dba", "claim", "a", decidedBy="ann")) == "NOT_YOUR_INTERRUPT"
+    assert len(runs(s)) == 1
+
+
+@on(PLAIN)
+async def test_a_program_that_was_refused_answers_anew_when_the_question_is_free(s: System) -> None:
+    """It says the same, but of what the router has written since: so it is judged, and not only repeated."""
+    app = Approver("payments")
+    app.on()(lambda _: approve(by="limits"))
+
+    async def answers_what_is_shown() -> Json:
+        shown = s.said("approvals.payments")[-1]
+        place = f"{shown.record.partition}/{shown.record.offset}"
+        await s.send("decisions.payments", await decide(app, shown.value, place=place))
+        return s.said("receipts.payments", "t")[-1].value
+
+    await pause(s, question("a", "p:x"))
+    early = s.said("approvals.payments")[-1]
+    await acts(s, "payments", "claim", "a", decidedBy="ann")
+    place = f"{early.record.partition}/{early.record.offset}"
+    for verdict in ("refused", "duplicate"):  # read before the claim, and read once more after a crash
+        await s.send("decisions.payments", await decide(app, early.value, place=place))
+        told = s.said("receipts.payments", "t")[-1].value
+        assert (told["verdict"], code(told)) == (verdict, "CLAIMED")
+    await acts(s, "payments", "release", "a", decidedBy="ann")
+
+    assert (await answers_what_is_shown())["verdict"] == "accepted"
     assert len(runs(s)) == 1
 
 

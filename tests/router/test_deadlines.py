@@ -1,5 +1,6 @@
 """Router 5, in records: nothing waits for ever, people have most of the time, and no cancel may mean yes."""
 
+from tests.clients import a_resume
 from tests.router.pauses import RULES, a_pause
 from tests.router.scenes import (
     NO,
@@ -11,6 +12,7 @@ from tests.router.scenes import (
     config,
     deeds,
     ends,
+    fails,
     minute,
     on,
     passes,
@@ -67,6 +69,83 @@ async def test_what_has_no_deadline_ends_by_its_ttl(s: System) -> None:
     receipt = await s.decide("payments", "t", {"a": YES})
     assert code(receipt) == "ALREADY_DECIDED"
     assert receipt["entries"][0]["decided"]["cause"] == "deadline"
+
+
+ALONE = "agents: {default: {}, odd: {cancel: unsafe}}"
+WEEK = 7 * 24 * 60
+
+
+async def later(s: System, minutes: float) -> None:
+    """So many minutes in which nothing runs, which is quickly told; then what is due is done."""
+    for app in ("router", "gatekeeper"):
+        await s.stop(app)
+    await passes(minutes)
+    for app in ("gatekeeper", "router"):
+        await s.start(app)
+    await passes(0.1)
+
+
+@on(ALONE)
+async def test_what_no_team_is_asked_is_its_clients_affair_until_its_ttl(s: System) -> None:
+    """Not shown, not cancelled when it expires: the client's batch may still answer the rest."""
+    await pause(s, question("a", "x", expiresAt=minute(20)), question("b", "x"))
+    await passes(60)
+    assert (s.said("approvals.client"), s.said("resumes")) == ([], [])
+    assert s.pause("t") is not None
+    await later(s, WEEK)
+
+    assert answers(runs(s)[0]) == {"a": "cancelled", "b": "cancelled"}
+    assert [why(runs(s)[0], id_) for id_ in "ab"] == ["deadline", "deadline"]
+    await ends(s, runs(s)[0].value["runId"])
+    assert s.pause("t") is None
+
+
+@on(ALONE)
+async def test_what_no_team_is_asked_is_given_up_where_a_cancel_may_mean_yes(s: System) -> None:
+    await pause(s, question("a", "x"), agent="odd")
+    await later(s, WEEK)
+
+    assert (runs(s, agent="odd"), s.pause("t")) == ([], None)
+    assert s.thread("t").gone[0].how == "abandoned"
+
+
+@on(ALONE)
+async def test_a_client_may_try_as_often_as_it_likes_and_nothing_is_left_when_it_succeeds(s: System) -> None:
+    await pause(s, question("a", "x"))
+    for number in range(7):
+        await s.send("inputs", a_resume("t", f"r{number + 2}", {"a": True}))
+        await fails(s, f"r{number + 2}")
+    assert deeds(s) == []
+    await s.send("inputs", a_resume("t", "r9", {"a": True}))
+    await ends(s, "r9")
+
+    assert s.pause("t") is None
+    assert s.said("gathering", "t")[-1].value is None
+
+
+@on(ALONE)
+async def test_the_end_of_a_ttl_is_an_attempt_like_others_and_comes_to_an_end(s: System) -> None:
+    """The agent fails whenever it is told that nobody answers."""
+    await pause(s, question("a", "x"))
+    await later(s, WEEK)
+    for _ in range(5):
+        await fails(s, runs(s)[-1].value["runId"])
+
+    assert len(runs(s)) == 5
+    assert s.thread("t").gone[0].how == "abandoned"
+
+
+@on(ALONE + "\nlimits: {open_pauses: 1}")
+async def test_a_sealed_pause_ends_too(s: System) -> None:
+    await pause(s, question("a", "x"), thread="t")
+    await pause(s, question("a", "x"), thread="u")
+    sealed = s.thread("u").pause
+    assert sealed is not None
+    assert sealed.sealed
+    await later(s, WEEK)
+
+    assert s.pause("u") is None
+    assert s.thread("u").gone[0].how == "abandoned"
 
 
 @on(

@@ -11,6 +11,7 @@ from tests.router.scenes import (
     YES,
     answers,
     approval,
+    cancelled,
     code,
     config,
     entry,
@@ -23,6 +24,7 @@ from tests.router.scenes import (
 )
 from tests.systems import System
 
+from holdshort.router.records import OWN_VOICE
 from holdshort.settings import Config
 
 TRUST = "trust_principal: [inputs, decisions.payments]"
@@ -67,6 +69,30 @@ async def test_different_people_count_and_one_counts_once(s: System) -> None:
     said = batch.value["resume"][0]["metadata"]["holdshort"]
     assert [one["decidedBy"] for one in said["quorum"]] == ["ann", "bob"]
     assert said["proof"] == "principal"
+
+
+@on(TWO)
+async def test_a_vote_cannot_be_taken_back_and_its_receipt_says_whose_it_was(s: System) -> None:
+    await pause(s, question("a", "p:x"))
+    await votes(s, "ann", YES)
+
+    changed = await votes(s, "ann", NO, decisionId="no")
+    withdrawn = await votes(s, "ann", None, decisionId="x", resume=[cancelled("a")])
+
+    for receipt in (changed, withdrawn):
+        [told] = receipt["entries"]
+        assert (told["code"], told["decided"]["payload"], told["decided"]["decidedBy"]) == (
+            "ALREADY_DECIDED",
+            YES,
+            "ann",
+        )
+        assert [one["message"] for one in told["problems"]] == [OWN_VOICE]
+        assert receipt["batch"] == {"complete": False, "waitingFor": ["payments"], "runId": None}
+    assert approval(s, "payments", "a")["quorum"] == {"need": 2, "have": 1}
+    await votes(s, "bob", YES)
+    assert answers(runs(s)[0]) == {"a": YES}
+    late = await votes(s, "ann", NO, decisionId="late")
+    assert (code(late), late["entries"][0]["problems"]) == ("ALREADY_DECIDED", [])
 
 
 @on(TWO)

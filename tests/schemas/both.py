@@ -86,8 +86,15 @@ class Both:
 
     def abandons(self, *, thread: str = "t") -> None:
         """An operator ends the pause."""
+        self._ends("abandon", thread)
+
+    def forgets(self, *, thread: str = "t") -> None:
+        """An operator has all of a paused thread forgotten."""
+        self._ends("forget", thread)
+
+    def _ends(self, action: str, thread: str) -> None:
         generation = self.threads[thread.encode()].generation
-        headers = {"holdshort-action": "abandon", GENERATION: str(generation)}
+        headers = {"holdshort-action": action, GENERATION: str(generation)}
         self.write("resumes", _input(thread, "hs-end", {}), thread, headers)
 
     def event(

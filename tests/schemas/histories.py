@@ -163,6 +163,12 @@ def everything_forgotten() -> Both:
     return both
 
 
+def a_thread_forgotten_on_request() -> Both:
+    both = paused("a")
+    both.forgets()
+    return both
+
+
 def an_id_used_again() -> Both:
     both = paused("a")
     both.decides("payments", **told(both), resume=[approved("a")])
@@ -275,6 +281,7 @@ HISTORIES: Final[tuple[Callable[[], Both], ...]] = (
     a_batch_that_is_held,
     a_pause_of_two_teams,
     a_pause_that_was_abandoned,
+    a_thread_forgotten_on_request,
     a_pause_too_many,
     a_question_said_differently,
     a_question_that_can_only_be_cancelled,

@@ -80,6 +80,7 @@ def signs(both: Both, name: str, action: str = "decide", team: str = "payments")
         "decisionId": f"{name}-{both.now}",
         "threadId": "t",
         "generation": approval.generation,
+        "attempt": approval.attempt,
         "action": action,
         "resume": [entry if action == "decide" else {"interruptId": approval.interrupt_id}],
         "decidedBy": name,

@@ -112,6 +112,7 @@ ODD: Final = some.fixed_dictionaries(
         "generation": ANYTHING,
         "decisionId": ANYTHING,
         "seen": ANYTHING,
+        "attempt": ANYTHING,
         "decidedBy": ANYTHING,
         "decidedAt": ANYTHING,
         "comment": ANYTHING,

@@ -60,6 +60,27 @@ def test_a_question_is_seen_answered_and_abandoned_with_no_more_than_the_printed
     assert (answered.returncode, "accepted" in answered.stdout) == (0, True), answered.stderr
 
 
+def test_an_operator_has_a_thread_forgotten_and_an_auditor_proves_the_audit_whole(site: Site) -> None:
+    with (
+        Served(site.environment("gatekeeper"), "gatekeeper") as gatekeeper,
+        Served(site.environment("router"), "router") as router,
+    ):
+        gatekeeper.until_ready()
+        router.until_ready()
+        ids = {"threadId": "t-forgotten", "runId": "r1"}
+        asked = {"type": "interrupt", "interrupts": [{"id": "i1", "reason": "payments:transfer"}]}
+        for event in ({"type": "RUN_STARTED"}, {"type": "RUN_FINISHED", "outcome": asked}):
+            send(site, "agent-default", "agent-events.default", {**event, **ids})
+        read(site, "team-payments", "approvals.payments", 1, threadId="t-forgotten")
+
+        forgotten = holdshort(site.environment("operator"), "threads", "forget", "t-forgotten", "--yes")
+        verified = holdshort(site.environment("auditor"), "audit", "verify")
+
+    assert forgotten.returncode == 0, forgotten.stderr
+    assert verified.returncode == 0, verified.stdout
+    assert "are whole, their newest records included" in verified.stdout
+
+
 def test_a_team_may_not_look_into_another_teams_queue(site: Site) -> None:
     done = holdshort(as_team(site, "payments"), "approve", "--team", "dba", "list")
 

@@ -105,6 +105,15 @@ async def test_who_only_looks_writes_nowhere(
     assert {operation for operations in done.values() for operation in operations} == {"Read", "Describe"}
 
 
+async def test_an_auditor_reads_what_the_chains_of_the_audit_end_in(
+    found: Callable[[str], Awaitable[Found]],
+) -> None:
+    done = await found("auditor")
+
+    readable = {topic for topic, operations in done.items() if "Read" in operations}
+    assert readable == {"audit", "gatekeeper.positions", "router.positions"}
+
+
 async def test_nobody_may_delete_or_enlarge_a_topic(found: Callable[[str], Awaitable[Found]]) -> None:
     assert {"Alter", "Delete"} < set(OPERATIONS)
     for principal in PRINCIPALS:

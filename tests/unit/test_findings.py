@@ -7,12 +7,22 @@ from holdshort.findings import findings
 from holdshort.settings import Config
 
 
-def found(*routes: str, teams: str = "{a: {}, b: {}}", default: str | None = "a") -> list[str]:
+def found(
+    *routes: str, teams: str = "{a: {}, b: {}}", default: str | None = "a", more: str = ""
+) -> list[str]:
     listed = "\n".join(f"  - {{{route}}}" for route in routes)
     config = Config.model_validate(
-        yaml.safe_load(f"teams: {teams}\nroutes:\n{listed}" if routes else f"teams: {teams}")
+        yaml.safe_load(f"teams: {teams}\n{more}\nroutes:\n{listed}" if routes else f"teams: {teams}")
     )
-    return list(findings(config.routes, config.teams, default))
+    return list(
+        findings(
+            config.routes,
+            config.teams,
+            default,
+            trusted=config.trust_principal,
+            max_attempts=config.max_attempts,
+        )
+    )
 
 
 ASKED = "reason: other, team: b"  # so that both teams are
@@ -108,4 +118,109 @@ def test_times_that_never_come_are_told() -> None:
     ]
     assert found("reason: x, team: b, ttl: 2h, deadline: 3h") == [
         "routes[0] (x).deadline: never comes: its ttl is earlier"
+    ]
+    assert found("reason: x, team: b, remind_after: 2h, escalate_after: 2h, escalate_to: a") == [
+        "routes[0] (x).remind_after: reminds a, not b: escalate_after is not later"
+    ]
+
+
+def test_a_deadline_that_is_not_waited_for_is_told() -> None:
+    waits = "reason: x, team: b, on_deadline: wait, deadline: 30m, remind_after: 1h"
+    assert found(waits) == [
+        (
+            "routes[0] (x).deadline: does nothing beside on_deadline: wait, "
+            "which waits for an expiry, else for the ttl"
+        )
+    ]
+
+
+KEYS = [f"{{key: {one * 43}, decider: {name}}}" for one, name in (("A", "ann"), ("B", "bob"))]
+TRUST = "trust_principal: [inputs, decisions.b]"
+
+
+def people(groups: str, keys: str = "{}") -> str:
+    return f"{{a: {{}}, b: {{groups: {groups}, keys: {keys}}}}}"
+
+
+@pytest.mark.parametrize(
+    ("route", "teams", "more", "said"),
+    [
+        ("overflow_to: a", "{a: {}, b: {}}", "", "overflow_to: does nothing: team b has no max_open"),
+        ("on_overflow: cancel", "{a: {}, b: {}}", "", "on_overflow: does nothing: team b has no max_open"),
+        (
+            "on_overflow: cancel, overflow_to: a",
+            "{a: {}, b: {max_open: 3}}",
+            "",
+            "on_overflow: does nothing beside overflow_to",
+        ),
+        (
+            "quorum: {need: 1, denial: counts}",
+            "{a: {}, b: {}}",
+            "",
+            "quorum.denial: does nothing: one person is enough",
+        ),
+        (
+            "retry: 5",
+            "{a: {}, b: {}}",
+            "",
+            "retry: happens 4 of 5 times: max_attempts (5) ends the pause before",
+        ),
+        (
+            "retry: 1",
+            "{a: {}, b: {}}",
+            "max_attempts: 1",
+            "retry: happens never: max_attempts (1) ends the pause before",
+        ),
+        (
+            "quorum: 2, on_deadline: answer, answer: {approved: true}",
+            "{a: {}, b: {}}",
+            TRUST,
+            "answer: is no denial, and nobody has to prove anything for it: silence would approve",
+        ),
+        (
+            "quorum: {need: 2, groups: [leads, finance]}",
+            people("{leads: [ann], finance: [ann]}"),
+            TRUST,
+            "quorum: can never be met: the groups leads, finance of team b have not one person each",
+        ),
+        (
+            "quorum: {need: 2, groups: [leads]}",
+            people("{leads: [zoe]}", f"{{k: {KEYS[0]}, l: {KEYS[1]}}}"),
+            "",
+            "quorum: can never be met: nobody in group leads of team b has a key",
+        ),
+    ],
+)
+def test_what_would_silently_do_nothing_or_never_be_met_is_told(
+    route: str, teams: str, more: str, said: str
+) -> None:
+    assert found(f"reason: x, team: b, {route}", teams=teams, more=more) == [f"routes[0] (x).{said}"]
+
+
+@pytest.mark.parametrize(
+    ("route", "teams", "more"),
+    [
+        ("overflow_to: a", "{a: {}, b: {max_open: 3}}", ""),
+        ("retry: 4", "{a: {}, b: {}}", ""),
+        ("deadline: 1h, remind_after: 10m, escalate_after: 20m, escalate_to: a", "{a: {}, b: {}}", ""),
+        ("quorum: 2, on_deadline: answer, answer: {approved: false, why: late}", "{a: {}, b: {}}", TRUST),
+        (
+            "quorum: {need: 2, groups: [leads, finance]}",
+            people("{leads: [ann, bob], finance: [ann]}"),
+            TRUST,
+        ),
+        (
+            "quorum: {need: 2, groups: [leads]}",
+            people("{leads: [zoe, bob]}", f"{{k: {KEYS[0]}, l: {KEYS[1]}}}"),
+            "",
+        ),
+    ],
+)
+def test_what_can_be_kept_is_not_told(route: str, teams: str, more: str) -> None:
+    assert found(f"reason: x, team: b, {route}", teams=teams, more=more) == []
+
+
+def test_groups_that_no_quorum_names_are_told() -> None:
+    assert found(ASKED, teams=people("{leads: [ann]}")) == [
+        "teams.b.groups.leads: is of no use: no quorum names it"
     ]

@@ -4,6 +4,7 @@ What no schema of single values can refuse: values that do not fit each other. E
 
 {{- define "holdshort.checks" -}}
 {{- include "holdshort.checkTopics" . }}
+{{- include "holdshort.checkAudit" . }}
 {{- include "holdshort.checkStrimzi" . }}
 {{- range list "gatekeeper" "router" }}
 {{- include "holdshort.checkCredentials" (list $ .) }}
@@ -21,6 +22,12 @@ What no schema of single values can refuse: values that do not fit each other. E
 {{- if gt (int .minIsr) (int .replication) }}
 {{- fail (printf "topics.minIsr (%d) cannot be more than topics.replication (%d)" (int .minIsr) (int .replication)) }}
 {{- end }}
+{{- end }}
+{{- end }}
+
+{{- define "holdshort.checkAudit" -}}
+{{- if and (dig "audit" "hash_ids" false .Values.config) (not .Values.audit.existingSecret) }}
+{{- fail "audit.existingSecret must name the Secret with the key that config.audit.hash_ids needs" }}
 {{- end }}
 {{- end }}
 

@@ -52,6 +52,9 @@ How a component reaches the cluster, and who it is there: settings as variables,
 {{- range include "holdshort.secretFiles" . | fromYamlArray }}
 - {name: {{ .variable }}, value: /etc/holdshort/credentials/{{ .path }}}
 {{- end }}
+{{- if include "holdshort.auditKey" . }}
+- {name: HOLDSHORT_AUDIT_KEY_FILE, value: /etc/holdshort/audit/audit.key}
+{{- end }}
 - {name: HOLDSHORT_CONFIG, value: /etc/holdshort/config/holdshort.yaml}
 - {name: HOLDSHORT_LOG_LEVEL, value: {{ $root.Values.logLevel }}}
 {{- with $root.Values.topics }}
@@ -63,11 +66,19 @@ How a component reaches the cluster, and who it is there: settings as variables,
 {{- end }}
 {{- end }}
 
+{{/* Whether a component needs the key for names in the audit, as "yes" or nothing: (list root component). */}}
+{{- define "holdshort.auditKey" -}}
+{{- if and (first .).Values.audit.existingSecret (ne (last .) "topics") }}yes{{ end }}
+{{- end }}
+
 {{- define "holdshort.mounts" -}}
 - {name: tmp, mountPath: /tmp}
 - {name: config, mountPath: /etc/holdshort/config, readOnly: true}
 {{- if include "holdshort.secretFiles" . }}
 - {name: credentials, mountPath: /etc/holdshort/credentials, readOnly: true}
+{{- end }}
+{{- if include "holdshort.auditKey" . }}
+- {name: audit, mountPath: /etc/holdshort/audit, readOnly: true}
 {{- end }}
 {{- with (first .).Values.kafka }}
 {{- if and (hasSuffix "SSL" .securityProtocol) .ca.existingSecret }}
@@ -92,6 +103,16 @@ How a component reaches the cluster, and who it is there: settings as variables,
       {{- range . }}
       - {key: {{ .key | quote }}, path: {{ .path }}}
       {{- end }}
+{{- end }}
+{{- if include "holdshort.auditKey" $whose }}
+{{- with (first .).Values.audit }}
+- name: audit
+  secret:
+    secretName: {{ .existingSecret | quote }}
+    defaultMode: 0440
+    items:
+      - {key: {{ .key | quote }}, path: audit.key}
+{{- end }}
 {{- end }}
 {{- with (first .).Values.kafka }}
 {{- if and (hasSuffix "SSL" .securityProtocol) .ca.existingSecret }}

@@ -8,6 +8,8 @@ from typing import TYPE_CHECKING, Annotated, Any, NamedTuple
 
 import typer
 
+from holdshort.cli.naming import Named
+
 if TYPE_CHECKING:
     from holdshort.cli.answers import Asked
     from holdshort.sdk.approvals import Approval, Decision, Receipt
@@ -64,7 +66,10 @@ def approve(
     team: Annotated[str, typer.Option(help="The team whose questions these are.")],
     by: Annotated[str | None, typer.Option(help="Who decides.")] = None,
     key: Annotated[
-        Path | None, typer.Option(help="Sign every answer with this private key (PEM, Ed25519).")
+        Path | None,
+        typer.Option(
+            help="Sign every answer with this private key, as `openssl genpkey -algorithm ed25519` makes one."
+        ),
     ] = None,
     key_id: Annotated[str | None, typer.Option(help="The key's name in the team's configuration.")] = None,
     key_password_file: Annotated[Path | None, typer.Option(help="What the key is encrypted with.")] = None,
@@ -109,7 +114,7 @@ def list_(context: typer.Context, as_json: AsJson = False) -> None:
     asyncio.run(_list(context.obj, as_json=as_json))
 
 
-@app.command()
+@app.command(cls=Named)
 def show(context: typer.Context, name: Id, as_json: AsJson = False) -> None:
     """Show one question with all it says.
 
@@ -171,7 +176,7 @@ async def _receipts(who: _Who, thread: str | None, *, as_json: bool) -> None:
 # -- answer, claim, release ---------------------------------------------------------------------------------
 
 
-@app.command()
+@app.command(cls=Named)
 def answer(  # noqa: PLR0913, PLR0917 - each a way to answer
     context: typer.Context,
     name: Id,
@@ -187,7 +192,7 @@ def answer(  # noqa: PLR0913, PLR0917 - each a way to answer
         bool, typer.Option("--cancel", help="Give no answer; the way past a question that has expired.")
     ] = False,
     confirm: Annotated[
-        bool, typer.Option("--confirm", help="Give the previous attempt's answer once more.")
+        bool, typer.Option("--confirm", help="Give the answer of the attempt before once more.")
     ] = False,
     comment: Comment = None,
     by: Annotated[str | None, typer.Option(help="Who decides.")] = None,
@@ -214,7 +219,7 @@ def answer(  # noqa: PLR0913, PLR0917 - each a way to answer
     sys.exit(asyncio.run(_answer(context.obj, name, said, by, as_json=as_json)))
 
 
-@app.command()
+@app.command(cls=Named)
 def claim(
     context: typer.Context,
     name: Id,
@@ -228,7 +233,7 @@ def claim(
     sys.exit(asyncio.run(_hold(context.obj, name, by, "claim", as_json=as_json)))
 
 
-@app.command()
+@app.command(cls=Named)
 def release(
     context: typer.Context,
     name: Id,
@@ -285,11 +290,14 @@ def _json_of(file: Path | None, option: str) -> Any:
 async def _answer(who: _Who, name: str, said: _Said, by: str | None, *, as_json: bool) -> int:
     from holdshort.cli.answers import chosen, desk, misfits  # noqa: PLC0415 - heavy
     from holdshort.cli.showing import plain  # noqa: PLC0415 - heavy
+    from holdshort.stream.errors import Fatal  # noqa: PLC0415 - heavy
 
     by = by or who.by
     async with AsyncExitStack() as stack:
         mine = await stack.enter_async_context(desk(who.team, who.signer(by)))
         one = chosen(await mine.open(), name)
+        if said.confirm and one.approval.previous is None:
+            raise Fatal("the question is put for the first time: there is no previous answer to confirm")
         decision = said.decision(one.approval, by)
         if decision.action == "decide" and decision.status == "resolved":
             wrong = misfits(one.approval, decision.payload)
@@ -297,7 +305,11 @@ async def _answer(who: _Who, name: str, said: _Said, by: str | None, *, as_json:
                 typer.echo(plain(f"holdshort: {misfit.pointer or 'the answer'} {misfit.message}"), err=True)
             if wrong:
                 return 1
-        return _told(await mine.answer(one, decision), as_json=as_json)
+        try:
+            receipt = await mine.answer(one, decision)
+        except ValueError as error:
+            raise Fatal(f"not sent: {error}") from error
+        return _told(receipt, as_json=as_json)
 
 
 async def _hold(who: _Who, name: str, by: str | None, what: str, *, as_json: bool) -> int:

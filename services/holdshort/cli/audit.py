@@ -12,10 +12,12 @@ import typer
 if TYPE_CHECKING:
     from holdshort.cli.reading import Cluster
     from holdshort.contract.chains import Chains, Link
+    from holdshort.contract.hashing import HashKey
 
 app = typer.Typer(
     help="The audit: every judgement as a record of digests, chained by hashes, and each result of a tool "
-    "call that people were asked about. Needs the rights of `auditor` (`holdshort acls print`).",
+    "call that people were asked about. Needs the rights of `auditor` (`holdshort acls print`). A thread "
+    "whose id is hashed (`audit.hash_ids`) is found with the key: HOLDSHORT_AUDIT_KEY_FILE.",
     no_args_is_help=True,
 )
 
@@ -210,6 +212,13 @@ def _exported(file: Path) -> Iterator[_Line]:
             yield _Line(one.partition, one.offset, one.timestamp, key, bytes(one.record))
 
 
+def _key() -> "HashKey | None":
+    """The key by which a thread is found whose id is hashed. Raises MendSettingsError."""
+    from holdshort.settings import load_settings  # noqa: PLC0415 - heavy
+
+    return load_settings()[1].hash_key()
+
+
 # -- verify -------------------------------------------------------------------------------------------------
 
 
@@ -291,13 +300,19 @@ async def _export(wanted: _Range, thread: str | None, code: str | None) -> None:
 
     from holdshort.contract.canon import sha256  # noqa: PLC0415 - heavy
     from holdshort.contract.chains import read_judgement  # noqa: PLC0415 - heavy
+    from holdshort.contract.hashing import names_of  # noqa: PLC0415 - heavy
 
+    threads = names_of(thread, _key())
     async with _audit() as source:
         async for line in source.records():
             said = read_judgement(line.value)
             if said is None or b"\n" in (line.value or b""):
                 typer.echo(f"holdshort: left out, it is no record of the audit: {_place(line)}", err=True)
-            elif wanted.holds(said.at) and thread in (None, said.thread_id) and code in (None, said.code):
+            elif (
+                wanted.holds(said.at)
+                and (threads is None or said.thread_id in threads)
+                and code in (None, said.code)
+            ):
                 value = line.value or b""
                 whole = {
                     "partition": line.partition,
@@ -321,13 +336,18 @@ def _place(line: _Line) -> str:
 async def _trail(thread: str | None, tool_call: str | None, file: Path | None, *, as_json: bool) -> int:
     from holdshort.cli.showing import echo_json, plain  # noqa: PLC0415 - heavy
     from holdshort.cli.trails import Trail, finding_said, link_object, link_said  # noqa: PLC0415 - heavy
+    from holdshort.contract.hashing import names_of  # noqa: PLC0415 - heavy
 
-    kept = Trail(thread, tool_call)
+    key = _key()
+    kept = Trail(names_of(thread, key), tool_call)
     async with _audit(file) as source:
         chains = await _followed(source, kept.note)
     links = kept.links()
     if not links:
-        typer.echo(f"holdshort: the audit knows nothing of {plain(tool_call or thread or '')}", err=True)
+        hint = "; its threads are hashed: HOLDSHORT_AUDIT_KEY_FILE?" if kept.hashed and key is None else ""
+        typer.echo(
+            f"holdshort: the audit knows nothing of {plain(tool_call or thread or '')}{hint}", err=True
+        )
         return 1
     for link in links:
         if as_json:

@@ -6,7 +6,7 @@ Nothing here writes, but for the transaction that is aborted, and that only when
 import asyncio
 import socket
 import time
-from collections.abc import AsyncIterator, Iterator, Mapping, Sequence
+from collections.abc import AsyncIterator, Callable, Iterator, Mapping, Sequence
 from datetime import UTC, datetime
 from typing import Final, Literal, NamedTuple
 
@@ -42,8 +42,13 @@ class Finding(NamedTuple):
     advice: str = ""
 
 
+def wall_clock() -> int:
+    """This machine's, in ms since the epoch."""
+    return int(time.time() * 1000)
+
+
 class Patient(NamedTuple):
-    """The installation that is looked at, and how: by which principal's rights, and whether to write."""
+    """The installation that is looked at, and how: whose rights, whether to write, by which clock."""
 
     connection: Connection
     settings: Settings
@@ -51,6 +56,7 @@ class Patient(NamedTuple):
     principal: str | None
     write: bool
     patience: float
+    now: Callable[[], int] = wall_clock
 
     @property
     def topics(self) -> list[Topic]:
@@ -279,7 +285,7 @@ async def a_transaction(patient: Patient) -> AsyncIterator[Finding]:
         return
     # Never a topic that holds state. Only one with append times tells the broker's clock.
     where = TopicPartition("audit" if patient.principal == GATEKEEPER else "resumes", 0)
-    began, before = time.monotonic(), _now()
+    began, before = time.monotonic(), patient.now()
     try:
         at = await transaction(
             patient.connection,
@@ -298,7 +304,7 @@ async def a_transaction(patient: Patient) -> AsyncIterator[Finding]:
     took = (time.monotonic() - began) * 1000
     yield Finding("transaction", "ok", f"begun and aborted in {took:.0f} ms")
     if at is not None and patient.principal != GATEKEEPER:
-        yield _skew(before, at, _now())
+        yield _skew(before, at, patient.now())
 
 
 def _skew(before: int, at: int, after: int) -> Finding:
@@ -324,15 +330,11 @@ async def clock(patient: Patient, admin: Admin, seen: Mapping[str, Seen]) -> Asy
         yield Finding("clock", "skipped", "nothing has been appended yet", "--write compares the clocks")
         return
     latest = max(newest.values())
-    if latest > _now() + SKEW_MS:
-        yield _skew(_now(), latest, _now())
+    if latest > patient.now() + SKEW_MS:
+        yield _skew(patient.now(), latest, patient.now())
     else:
         text = f"nothing was appended later than now; the newest record is of {moment(latest)}"
         yield Finding("clock", "ok", text)
-
-
-def _now() -> int:
-    return int(time.time() * 1000)
 
 
 # -- transactions that hang ---------------------------------------------------------------------------------

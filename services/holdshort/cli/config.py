@@ -15,7 +15,8 @@ def check(
 ) -> None:
     """Say what is wrong with the configuration, line by line. Exit 2 if anything is.
 
-    Routes that are in each other's way or never used, and teams that are never asked, are warnings.
+    Routes that are in each other's way or never used, teams that are never asked, and words that change
+    nothing are warnings.
     """
     from holdshort.findings import findings  # noqa: PLC0415 - heavy
     from holdshort.settings import MendSettingsError, load_config, load_settings  # noqa: PLC0415 - heavy
@@ -26,7 +27,15 @@ def check(
             raise MendSettingsError("nothing to check: name a file, or set HOLDSHORT_CONFIG")
         file = settings.config
     config = load_config(file)
-    warnings = list(findings(config.routes, config.teams, config.default_team))
+    warnings = list(
+        findings(
+            config.routes,
+            config.teams,
+            config.default_team,
+            trusted=config.trust_principal,
+            max_attempts=config.max_attempts,
+        )
+    )
     for warning in warnings:
         typer.echo(f"{file}: warning: {warning}", err=True)
     if warnings and strict:

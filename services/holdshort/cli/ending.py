@@ -1,4 +1,4 @@
-"""What an operator writes to `resumes`, and what becomes of it: cancels, and abandons (contract 3 and 6).
+"""What an operator writes to `resumes`, and what becomes of it: to cancel, abandon, forget (contract 3, 6).
 
 The gate judges these records like the router's. It tells nobody about those that it refuses, so the answer is
 read from the thread's row of `pending`.
@@ -11,7 +11,7 @@ from typing import Any, Final, NamedTuple
 import msgspec
 
 from holdshort.cli.reading import Cluster
-from holdshort.contract.addressed import ABANDON
+from holdshort.contract.addressed import ABANDON, FORGET
 from holdshort.contract.canon import own_run_id
 from holdshort.contract.keys import partition_of
 from holdshort.contract.messages import ACTION, ADMISSION, GENERATION, JSON_TYPE, RUN
@@ -23,6 +23,7 @@ from holdshort.stream.errors import Fatal
 from holdshort.stream.records import RecordPlace, TopicPartition, Write
 
 PENDING: Final = "pending"
+GATHERING: Final = "gathering"
 PATIENCE_S: Final = 30.0
 
 
@@ -52,7 +53,7 @@ def abandon_pause(thread: str, pause: Pause) -> tuple[Write, Over]:
 
 def abandon_run(thread: str, run: Run) -> tuple[Write, Over]:
     """The record that ends a run that blocks its thread."""
-    named = (RUN, run.run_id.encode()) if run.admission is None else (ADMISSION, str(run.admission).encode())
+    named = _named(run)
     value = {"threadId": thread, "runId": _run_id(thread)}
 
     def over(state: ThreadState) -> Outcome | None:
@@ -68,6 +69,40 @@ def abandon_run(thread: str, run: Run) -> tuple[Write, Over]:
         return Outcome(False, f"run {run.run_id} is not there any more")
 
     return _record(thread, value, (named, (ACTION, ABANDON.encode()))), over
+
+
+def _named(run: Run) -> tuple[str, bytes]:
+    return (RUN, run.run_id.encode()) if run.admission is None else (ADMISSION, str(run.admission).encode())
+
+
+# -- forget -------------------------------------------------------------------------------------------------
+
+
+def forget_thread(thread: str, known: ThreadState) -> tuple[Write, Over]:
+    """The record that has a thread forgotten, with what is open of it as it is known here."""
+    run_id, headers = _run_id(thread), [(ACTION, FORGET.encode())]
+    if known.pause is not None:
+        headers.append((GENERATION, str(known.pause.generation).encode()))
+    elif known.run is not None:
+        headers.append(_named(known.run))
+
+    def over(state: ThreadState) -> Outcome | None:
+        if state.empty:
+            return Outcome(True, f"thread {thread} is forgotten")
+        return _refused(state, run_id) or _otherwise(state, known)
+
+    return _record(thread, {"threadId": thread, "runId": run_id}, tuple(headers)), over
+
+
+def _otherwise(state: ThreadState, known: ThreadState) -> Outcome | None:
+    """Whether another pause or run is there than the one that was named: then nothing is forgotten."""
+    there = (state.pause and state.pause.generation, state.run and (state.run.run_id, state.run.admission))
+    named = (known.pause and known.pause.generation, known.run and (known.run.run_id, known.run.admission))
+    if there == named:
+        return None
+    return Outcome(
+        False, "the thread has gone on meanwhile, and is not forgotten: look at it, and say it again"
+    )
 
 
 # -- cancel -------------------------------------------------------------------------------------------------
@@ -124,6 +159,19 @@ async def written(cluster: Cluster, record: Write, over: Over) -> Outcome:
         f"written, but the gatekeeper has not judged it within {PATIENCE_S:.0f} s: is one running, is its "
         "lane halted (`holdshort doctor`), or had the thread changed already?",
     )
+
+
+async def forgotten_by_router(cluster: Cluster, thread: str) -> bool:
+    """Whether the router follows a gate that has forgotten a thread; waits for it. Raises Fatal and Retry."""
+    key = thread.encode()
+    rows = TopicPartition(GATHERING, partition_of(key, cluster.seen[GATHERING].partitions))
+    ends = await cluster.ends([rows])
+    if key not in await cluster.latest(GATHERING, lambda row: row.key == key or None, ends):
+        return True
+    async for came in cluster.follow(ends, PATIENCE_S):
+        if any(row.key == key and row.value is None for row in came):
+            return True
+    return False
 
 
 def _state(value: bytes | None) -> ThreadState:

@@ -8,6 +8,8 @@ from typing import TYPE_CHECKING, Annotated, Any, Final, NamedTuple
 
 import typer
 
+from holdshort.cli.naming import Named
+
 if TYPE_CHECKING:
     from holdshort.cli.ending import Outcome
     from holdshort.cli.pauses import Filter, Paused, Question
@@ -54,7 +56,7 @@ def list_(
     asyncio.run(_list(_filter(team, agent, reason, older_than), as_json=as_json))
 
 
-@app.command()
+@app.command(cls=Named)
 def show(
     name: Name, as_json: Annotated[bool, typer.Option("--json", help="As one JSON object.")] = False
 ) -> None:
@@ -269,7 +271,7 @@ class _Seen:
 # -- cancel, abandon ----------------------------------------------------------------------------------------
 
 
-@app.command()
+@app.command(cls=Named)
 def cancel(
     name: Name,
     by: By = None,
@@ -295,7 +297,7 @@ def cancel(
     _end(asyncio.run(_cancel(name, how)))
 
 
-@app.command()
+@app.command(cls=Named)
 def abandon(name: Name, yes: Yes = False) -> None:
     """Abandon: the pause ends, the agent is told nothing.
 

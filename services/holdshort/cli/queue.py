@@ -1,7 +1,7 @@
 """A team's queue at a terminal: the list, one question with all it says, and what can be done about it."""
 
 import asyncio
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import AsyncExitStack
 from datetime import UTC, datetime
 from typing import Any, Final
@@ -13,6 +13,8 @@ import typer
 from holdshort.cli.answers import Asked, TeamDesk, desk, fitting, misfits
 from holdshort.cli.forms import ask_line, fill_in
 from holdshort.cli.showing import moment, now_ms, plain, pretty, print_facts, print_table, short, span, until
+from holdshort.contract.codes import Code
+from holdshort.router.codes import DecisionCode
 from holdshort.sdk import approvals
 from holdshort.sdk.approvals import Approval, Decision, Receipt
 from holdshort.sdk.signing import Signer
@@ -30,8 +32,38 @@ def print_queue(asked: Sequence[Asked]) -> None:
         typer.echo("Nothing is asked.")
         return
     now = now_ms()
-    columns = ("", "approval", "what", "tool", "agent", "requester", "since", "until", "claimed by")
-    print_table(columns, (_cells(n, one.approval, now) for n, one in enumerate(asked, 1)))
+    columns: tuple[str, ...] = (
+        "",
+        "approval",
+        "what",
+        "tool",
+        "agent",
+        "requester",
+        "since",
+        "until",
+        "claimed by",
+    )
+    rows: list[tuple[str, ...]] = [_cells(n, one.approval, now) for n, one in enumerate(asked, 1)]
+    if any(one.approval.previous is not None for one in asked):
+        columns = (*columns, "previous answer")
+        rows = [(*row, _previously(one.approval)) for row, one in zip(rows, asked, strict=True)]
+    print_table(columns, rows)
+
+
+def _previously(one: Approval) -> str:
+    """What `confirm` would say again, and whose it was."""
+    if one.previous is None:
+        return "-"
+    return short(_decided({**one.previous, "decidedAt": None}), 40)
+
+
+def _decided(answer: Mapping[str, Any]) -> str:
+    """An answer that stands or stood, and whose it is; not everybody is told its payload."""
+    cause = answer.get("cause")
+    by = f"the router ({cause})" if cause else answer.get("decidedBy") or "somebody"
+    when = f", {answer['decidedAt']}" if answer.get("decidedAt") else ""
+    what = orjson.dumps(answer["payload"]).decode() if "payload" in answer else answer["status"]
+    return f"{what} by {by}{when}"
 
 
 def _cells(number: int, one: Approval, now: int) -> tuple[str, ...]:
@@ -70,7 +102,7 @@ def print_question(one: Approval) -> None:
             ("voices", _voices(one)),
             ("moved from", one.moved_from or ""),
             ("claimed by", one.held_by(datetime.now(UTC)) or ""),
-            ("signature", "required" if one.signature == "required" else ""),
+            ("proof", _proof(one)),
             ("requester", "" if one.requester_may_decide else "may not decide this"),
         ]
     )
@@ -85,7 +117,15 @@ def print_question(one: Approval) -> None:
 
 def _voices(one: Approval) -> str:
     need = one.quorum.get("need", 1)
-    return f"{one.quorum.get('have', 0)} of {need} so far" if need > 1 else ""
+    return f"{one.quorum.get('have', 0)} of {need} who must answer alike" if need > 1 else ""
+
+
+def _proof(one: Approval) -> str:
+    """Whether it is refused where nobody knows who decides."""
+    if one.signature == "required":
+        return "a signature is required"
+    wanted = one.quorum.get("need", 1) > 1 or not one.requester_may_decide
+    return "it matters who decides: sign, or decide where people are known" if wanted else ""
 
 
 def _print_history(one: Approval) -> None:
@@ -93,11 +133,13 @@ def _print_history(one: Approval) -> None:
     if one.attempted:
         typer.echo("ATTENTION: the tool has had a result already; to approve may do it twice")
     if one.attempt > 1:
-        typer.echo(f"asked again, attempt {one.attempt}: nobody knows what became of the last answer")
+        unknown = one.previous is not None and one.problem is None
+        why = ": nobody knows what became of the last answer" if unknown else ""
+        typer.echo(f"asked again, attempt {one.attempt}{why}")
     if one.problem is not None:
         typer.echo(f"the last answer was refused: {one.problem}")
     if one.previous is not None:
-        typer.echo("previous answer")
+        typer.echo("previous answer, which to confirm says once more")
         typer.echo(pretty(one.previous))
 
 
@@ -111,18 +153,27 @@ def _args(text: str) -> str:
 def print_receipt(receipt: Receipt) -> None:
     """What became of a decision, entry by entry."""
     typer.echo(f"{receipt.verdict}{f': {receipt.code}' if receipt.code else ''}")
+    _say(receipt.code, "  ")
     for entry in receipt.entries:
         code = f": {entry.code}" if entry.code else ""
         typer.echo(f"  {plain(entry.interrupt_id)} {entry.verdict}{code}")
+        _say(entry.code, "    ")
         for problem in entry.problems:
             typer.echo(plain(f"    {problem.get('path') or ''} {problem.get('message') or ''}"))
         if entry.decided is not None:
-            typer.echo(f"    decided already: {plain(orjson.dumps(entry.decided).decode())}")
+            typer.echo(plain(f"    decided already: {_decided(entry.decided)}"))
     waiting = receipt.batch.get("waitingFor") or []
     if receipt.batch.get("complete"):
         typer.echo("  all is answered; the agent goes on")
     elif waiting:
         typer.echo(plain(f"  the agent waits for {', '.join(waiting)}"))
+
+
+def _say(code: str | None, indent: str) -> None:
+    """What a code means; nothing of one that only a newer router knows."""
+    known: Mapping[str, DecisionCode | Code] = {one.value: one for one in (*DecisionCode, *Code)}
+    if code is not None and code in known:
+        typer.echo(f"{indent}{known[code].sentence}")
 
 
 # -- going through it ---------------------------------------------------------------------------------------
@@ -195,7 +246,7 @@ class _Visit:
         if one.tool is not None and one.tool.args is not None:
             ways["e"] = ("edit", lambda: self._edited(one, one.tool.args if one.tool else None))
         if one.previous is not None:
-            ways["p"] = ("previous again", lambda: approvals.confirm(by=by, comment=_comment()))
+            ways["p"] = ("previous answer again", lambda: approvals.confirm(by=by, comment=_comment()))
         return ways
 
     def _plainly(self, one: Approval, *, yes: bool) -> Decision | None:

@@ -73,11 +73,14 @@ def explain(
     as_json: Annotated[bool, typer.Option("--json", help="As one JSON object.")] = False,
 ) -> None:
     """Say which route an interrupt takes, why the others that match do not, and how its team is asked."""
+    from holdshort.cli.hints import hints  # noqa: PLC0415 - heavy
     from holdshort.contract.choice import choose  # noqa: PLC0415 - heavy
 
     config = _config()
-    choice = choose(config.rules(1).routes, reason, tool=tool, metadata=_members(metadata or []))
+    table = config.rules(1).routes
+    choice = choose(table, reason, tool=tool, metadata=_members(metadata or []))
     said = _explained(config, choice, _cancels(config, agent, reason))
+    said["hints"] = list(hints(table, choice, reason, tool))
     if as_json:
         echo_json(said)
     else:
@@ -215,6 +218,8 @@ def _print(said: dict[str, Any]) -> None:
     place = f"routes[{said['place']}], " if said["place"] is not None else ""
     team = said["team"] or "its client"
     typer.echo(plain(f"goes to {team} ({place}route {said['route'] or '-'}): {said['why']}"))
+    for hint in said["hints"]:
+        typer.echo(plain(f"hint: {hint}"))
     typer.echo(f"answer_by: {said['answerBy']}")
     for one in said["routes"]:
         mark = "wins" if one["wins"] else f"does not: {one['lost']}"

@@ -1,4 +1,4 @@
-"""`holdshort threads show|release`: all that the gate and the router know of one thread; ending its run."""
+"""`holdshort threads show|release|forget`: all that is known of one thread; ending its run; forgetting it."""
 
 import asyncio
 import sys
@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from holdshort.router.gathering import Answer, Asked
 
 app = typer.Typer(
-    help="One thread: see it, free it of a run that blocks it. Needs the rights "
+    help="One thread: see it, free it of a run that blocks it, have it forgotten. Needs the rights "
     "of `operator` (`holdshort acls print --principal operator`).",
     no_args_is_help=True,
 )
@@ -53,6 +53,37 @@ def release(thread: Thread, yes: Annotated[bool, typer.Option("--yes", help="Do 
         sys.exit(1)
     typer.echo(outcome.said, err=not outcome.fine)
     sys.exit(0 if outcome.fine else 1)
+
+
+@app.command()
+def forget(
+    thread: Thread,
+    yes: Annotated[bool, typer.Option("--yes", help="Do not ask.")] = False,
+    as_json: Annotated[bool, typer.Option("--json", help="As one JSON object; needs --yes.")] = False,
+) -> None:
+    """Have everything forgotten that is kept of a thread.
+
+    What is open is abandoned: its run ends, its questions are withdrawn, whoever waits is told ABANDONED.
+    Then `pending`, `gathering` and `approvals` keep nothing of it. Not undone.
+
+    What is forgotten is its memory, too: an input or an answer of before that comes once more is not known
+    again. An input then runs anew, an answer is refused. So stop first whatever may still send for the
+    thread: clients that try again, and the agent, if it is at work on it.
+
+    What was written into the other topics (inputs, resumes, agents' events, runs, events, decisions,
+    receipts, dead letters) stays there until its retention is over. That the thread was forgotten stands in
+    the audit. Exit 1 if nothing is known of it, if it was not done, or if you decline.
+    """
+    if as_json and not yes:
+        raise typer.BadParameter("--json does not ask: say --yes as well")
+    outcome = asyncio.run(_forget(thread, yes=yes))
+    if as_json and outcome is not None:
+        from holdshort.cli.showing import echo_json  # noqa: PLC0415 - heavy
+
+        echo_json({"threadId": thread, "forgotten": outcome.fine, "said": outcome.said})
+    elif outcome is not None:
+        typer.echo(outcome.said, err=not outcome.fine)
+    sys.exit(0 if outcome is not None and outcome.fine else 1)
 
 
 async def _read(cluster: "Cluster", thread: str) -> "Paused | None":
@@ -115,6 +146,45 @@ async def _release(thread: str, *, yes: bool) -> "Outcome | None":
                 return None
         record, over = abandon_run(thread, run)
         return await written(cluster, record, over)
+
+
+async def _forget(thread: str, *, yes: bool) -> "Outcome | None":
+    from holdshort.cli.ending import Outcome, forget_thread, forgotten_by_router, written  # noqa: PLC0415 - heavy
+    from holdshort.cli.reading import opened  # noqa: PLC0415 - heavy
+
+    async with opened("threads", [PENDING, RESUMES], [GATHERING]) as cluster:
+        one = await _read(cluster, thread)
+        if one is None:
+            return Outcome(False, f"nothing is known of thread {thread}")
+        if not yes:
+            typer.echo("\n".join(_of_forgotten(one)))
+            if not typer.confirm("Forget it?", default=False):
+                return None
+        record, over = forget_thread(thread, one.state)
+        outcome = await written(cluster, record, over)
+        if not outcome.fine or not cluster.may_read(GATHERING) or await forgotten_by_router(cluster, thread):
+            return outcome
+        return Outcome(
+            False,
+            "the gatekeeper has forgotten it, the router not yet: is one running, or its lane halted "
+            "(`holdshort doctor`)? It will, as soon as it reads `pending`",
+        )
+
+
+def _of_forgotten(one: "Paused") -> Iterator[str]:
+    """What a thread loses by being forgotten."""
+    from holdshort.cli.showing import plain, short  # noqa: PLC0415 - heavy
+
+    state = one.state
+    if state.pause is not None:
+        open_ = ", ".join(plain(id_) for id_ in state.pause.ids)
+        yield f"Open, and abandoned with it: {open_ or 'a sealed pause'}"
+    if state.run is not None:
+        yield f"In flight, and ended: run {short(state.run.run_id)} of {state.run.agent}"
+    yield (
+        f"Remembered: {len(state.ended)} runs, {len(state.gone)} pauses; what of them comes once more will "
+        "not be known again"
+    )
 
 
 # -- everything that is known -------------------------------------------------------------------------------

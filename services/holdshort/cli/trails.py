@@ -1,12 +1,13 @@
 """The audit in words: what was asked, who answered what, what came of it; and what is wrong with a chain."""
 
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from typing import Any, Final
 
 import orjson
 
 from holdshort.cli.showing import moment, plain, short
 from holdshort.contract.chains import Finding, Followed, Judgement, Link
+from holdshort.contract.hashing import MARK
 
 # What each verdict says of the record that it judged; more is said of some in `_more`.
 GATE: Final[Mapping[str, str]] = {
@@ -20,6 +21,7 @@ GATE: Final[Mapping[str, str]] = {
     "refused": "input {run} is refused",
     "duplicate": "input {run} is one that was dealt with",
     "replayed": "input {run} answers what is over: it is told how things stand",
+    "forgotten": "the thread is forgotten, and what was open of it is over",
     "attempted": "tool call {call} has its result",
 }
 ROUTER: Final[Mapping[str, str]] = {
@@ -47,15 +49,20 @@ ROUTER: Final[Mapping[str, str]] = {
 class Trail:
     """The records of one thread, or of one tool call: of the pauses that asked about it, and its results."""
 
-    def __init__(self, thread: str | None, tool_call: str | None) -> None:
-        self._thread = thread
+    def __init__(self, threads: Collection[str] | None, tool_call: str | None) -> None:
+        """`threads` are the names under which the thread may stand; None: it is not asked for."""
+        self.hashed = False
+        self._threads = threads
         self._call = tool_call
         self._pauses: set[tuple[str, int]] = set()
         self._links: list[Link] = []
 
     def note(self, link: Link) -> None:
         """Keep it if it is meant; every pause is told before what is said of it."""
-        if self._thread in (None, link.said.thread_id) and (self._call is None or self._concerns(link.said)):
+        said = link.said
+        self.hashed = self.hashed or said.thread_id.startswith(MARK)
+        meant = self._threads is None or said.thread_id in self._threads
+        if meant and (self._call is None or self._concerns(said)):
             self._links.append(link)
 
     def _concerns(self, said: Judgement) -> bool:

@@ -10,6 +10,7 @@ import msgspec
 
 from holdshort.contract.canon import canonical, sha256
 from holdshort.contract.changes import RunEnded
+from holdshort.contract.hashing import HashKey
 from holdshort.contract.messages import JSON_TYPE, Emit, Record, parse_object, usable
 from holdshort.contract.resume import call_id_of, described
 from holdshort.contract.state import Pause
@@ -21,13 +22,19 @@ _AGENT_EVENTS: Final = "agent-events."
 
 
 class Chain:
-    """The chain of one service and partition: each record names the hash of the one before it."""
+    """The chain of one service and partition: each record names the hash of the one before it.
 
-    def __init__(self, heads: dict[int, str]) -> None:
+    With a key, threads and people stand in it as keyed hashes alone, in the record's key, too.
+    """
+
+    def __init__(self, heads: dict[int, str], key: HashKey | None = None) -> None:
         self.heads = heads
+        self._key = key
 
     def record(self, partition: int, thread: str, members: dict[str, Any]) -> Emit:
         """The next record of the partition's chain."""
+        if self._key is not None:
+            thread, members = self._key.thread(thread), self._key.hidden(thread, members)
         value = msgspec.json.encode(
             {"v": 1, "threadId": thread, **members, "previous": self.heads.get(partition, "")}
         )

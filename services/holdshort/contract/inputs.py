@@ -13,7 +13,7 @@ import msgspec
 
 from holdshort.contract import resume as batch
 from holdshort.contract import shown
-from holdshort.contract.addressed import ABANDON, abandon, wrong_address
+from holdshort.contract.addressed import ABANDON, ACTIONS, abandon, forget, wrong_address
 from holdshort.contract.answers import (
     answered_twice,
     conflicting_answer,
@@ -157,7 +157,7 @@ def malformed_resume(case: Case) -> Verdict | None:
         problems.append(Problem(Code.INVALID_RESUME, path="/runId", message="hs- begins our own run ids"))
     if not case.from_clients:
         action = case.text_header(ACTION)
-        if action not in (None, ABANDON) or (action is None and case.resume is None):
+        if action not in (None, *ACTIONS) or (action is None and case.resume is None):
             problems.append(Problem(Code.INVALID_RESUME, message="neither a resume nor a known action"))
     return refuse(case, Code.INVALID_RESUME, problems) if problems else None
 
@@ -228,6 +228,7 @@ ROWS: Final[tuple[Row, ...]] = (
     malformed_resume,
     wrong_address,
     abandon,
+    forget,
     same_input_again,
     same_input_late,
     run_id_in_use,

@@ -5,6 +5,7 @@ from typing import Literal
 
 import msgspec
 
+from holdshort.contract.hashing import HashKey
 from holdshort.contract.routes import RouteTable
 
 KIB = 1024
@@ -88,10 +89,13 @@ class Rules(msgspec.Struct, frozen=True, kw_only=True):
     unusable_schema: Literal["cancel_only", "accept"] = "cancel_only"
     unaddressed_reuse: Literal["accept", "refuse"] = "accept"
     limits: Limits = Limits()
+    audit_key: HashKey | None = None
 
     def after(self, earlier: "Rules") -> "Rules":
-        """These rules, with what of earlier ones is still needed: the policies of routes that are gone."""
-        return msgspec.structs.replace(self, routes=self.routes.after(earlier.routes))
+        """These rules, with what of earlier ones is still needed: key, policies of routes that are gone."""
+        return msgspec.structs.replace(
+            self, routes=self.routes.after(earlier.routes), audit_key=earlier.audit_key
+        )
 
     def agent(self, name: str) -> AgentRules:
         return self.agents.get(name, _UNCONFIGURED)

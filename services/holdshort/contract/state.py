@@ -171,6 +171,11 @@ class Pause(_Part, frozen=True, kw_only=True):
         return any(interrupt.reserved for interrupt in self.interrupts)
 
     @property
+    def routed(self) -> bool:
+        """Whether teams are asked; else it is between the agent and its client."""
+        return any(interrupt.team for interrupt in self.interrupts)
+
+    @property
     def ids(self) -> tuple[str, ...]:
         return tuple(interrupt.id for interrupt in self.interrupts)
 

@@ -26,6 +26,7 @@ class Kind(StrEnum):
     REFUSED = "refused"
     DUPLICATE = "duplicate"
     REPLAYED = "replayed"
+    FORGOTTEN = "forgotten"
 
 
 class Verdict(msgspec.Struct, frozen=True):

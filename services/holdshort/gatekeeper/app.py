@@ -2,6 +2,7 @@
 
 from collections.abc import Iterator
 
+from msgspec.structs import replace
 from prometheus_client import CollectorRegistry, Metric
 
 from holdshort.contract.codes import Code
@@ -9,7 +10,7 @@ from holdshort.contract.state import ThreadState
 from holdshort.contract.verdicts import Kind
 from holdshort.gatekeeper.decider import Gate, Told
 from holdshort.gatekeeper.facts import Facts
-from holdshort.settings import RESERVED_TEAMS, Config, KafkaSettings, Settings
+from holdshort.settings import RESERVED_TEAMS, Config, KafkaSettings, Settings, rules_of
 from holdshort.stream.decider import Decider
 from holdshort.stream.service import Service
 from holdshort.stream.topics import GATEKEEPER
@@ -31,6 +32,7 @@ _EVENTS = {
     Kind.REFUSED: Event.INPUT_REFUSED,
     Kind.VIOLATED: Event.RECORD_DEAD,
     Kind.UNREADABLE: Event.RECORD_DEAD,
+    Kind.FORGOTTEN: Event.THREAD_FORGOTTEN,
 }
 
 
@@ -40,7 +42,7 @@ class Gatekeeper:
     def __init__(self, kafka: KafkaSettings, settings: Settings, config: Config) -> None:
         registry = CollectorRegistry()
         self._partitions = settings.partitions
-        self._rules = config.rules(settings.partitions)
+        self._rules = rules_of(settings, config)
         self._known = Known([*config.teams, *RESERVED_TEAMS], self._rules.routes.owners)
         self._judged = JudgementMetrics(GATEKEEPER, _verdicts(), Code, registry)
         self._metrics = GateMetrics(self._known, registry)
@@ -63,7 +65,7 @@ class Gatekeeper:
         return Gate(self._rules)
 
     def adopt(self, config: Config) -> None:
-        self._rules = config.rules(self._partitions)
+        self._rules = replace(config.rules(self._partitions), audit_key=self._rules.audit_key)
         self._known.learn(config.teams, self._rules.routes.owners)
         self._metrics.prepare()
         self._times.prepare()

@@ -200,7 +200,7 @@ class Gate:
             **proved,
             "source": {"topic": told.topic, "partition": told.partition, "offset": told.offset},
         }
-        return Chain(self.notes).record(context.partition, told.thread, members)
+        return Chain(self.notes, self.rules.audit_key).record(context.partition, told.thread, members)
 
     # -- deadlines -----------------------------------------------------------------------------------------
 

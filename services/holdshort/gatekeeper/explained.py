@@ -27,6 +27,7 @@ _SAYS: Final = {
     Kind.REFUSED: "It does not reach the agent, and what is open stays open.",
     Kind.DUPLICATE: "It has been dealt with before; nothing happens again.",
     Kind.REPLAYED: "It has been dealt with before; its sender is told how things stand now.",
+    Kind.FORGOTTEN: "What was open is over, and nothing of the thread is remembered.",
 }
 
 

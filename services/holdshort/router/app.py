@@ -10,7 +10,7 @@ from holdshort.router.decider import HELD, RouterDecider, Told
 from holdshort.router.facts import Facts
 from holdshort.router.gathering import Gathering
 from holdshort.router.turn import ALERTS, DEEDS
-from holdshort.settings import RESERVED_TEAMS, Config, KafkaSettings, Settings
+from holdshort.settings import RESERVED_TEAMS, Config, KafkaSettings, Settings, rules_of
 from holdshort.stream.decider import Decider
 from holdshort.stream.service import Service
 from holdshort.stream.topics import ROUTER
@@ -50,7 +50,7 @@ class Router:
     def __init__(self, kafka: KafkaSettings, settings: Settings, config: Config) -> None:
         registry = CollectorRegistry()
         self._partitions = settings.partitions
-        self._rules = config.rules(settings.partitions)
+        self._rules = rules_of(settings, config)
         self._teams = (*config.teams, *RESERVED_TEAMS)
         self._known = known = Known(self._teams, self._rules.routes.owners)
         self._judged = JudgementMetrics(ROUTER, _verdicts(), (*DecisionCode, Code.MISKEYED_RECORD), registry)

@@ -10,6 +10,7 @@ class DecisionCode(StrEnum):
     UNKNOWN_ACTION = "UNKNOWN_ACTION"
     NOT_YOUR_INTERRUPT = "NOT_YOUR_INTERRUPT"
     STALE_GENERATION = "STALE_GENERATION"
+    STALE_ATTEMPT = "STALE_ATTEMPT"
     CLAIMED = "CLAIMED"
     SEEN_SOMETHING_ELSE = "SEEN_SOMETHING_ELSE"
     UNKNOWN_ROUTE = "UNKNOWN_ROUTE"
@@ -38,6 +39,7 @@ _SENTENCES = {
     DecisionCode.UNKNOWN_ACTION: "The action is not one that is known here.",
     DecisionCode.NOT_YOUR_INTERRUPT: "The interrupt is not open for this team.",
     DecisionCode.STALE_GENERATION: "The question that this answers is not the one that is open.",
+    DecisionCode.STALE_ATTEMPT: "The question has been put again since; look at it and decide anew.",
     DecisionCode.CLAIMED: "Somebody else has claimed it; wait for their decision, release or lease.",
     DecisionCode.SEEN_SOMETHING_ELSE: "What was seen is not what is open; look again and decide anew.",
     DecisionCode.UNKNOWN_ROUTE: "The router does not know the question's route yet; send again.",

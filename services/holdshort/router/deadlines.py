@@ -10,6 +10,7 @@ from typing import Final
 import msgspec
 
 from holdshort.contract.resume import Entry, digests
+from holdshort.contract.routes import PLAIN
 from holdshort.contract.rules import AgentRules, Rules
 from holdshort.contract.state import Pause
 from holdshort.router.codes import DecisionCode
@@ -84,6 +85,8 @@ def due(gathering: Gathering, rules: Rules) -> int | None:
         return max(_end(gathering, one) for one in gathering.asked)
     if gathering.settled:
         return None
+    if not gathering.asked:
+        return gathering.opened_at + PLAIN.ttl_ms
     return min((at for one in gathering.asked for at in _moments(gathering, one, rules)), default=None)
 
 
@@ -121,6 +124,8 @@ def fire(turn: Turn) -> None:
         return
     if not turn.open:
         return
+    if not gathering.asked and turn.now >= gathering.opened_at + PLAIN.ttl_ms:
+        abandon(turn, "TTL")  # it was opened sealed: there is nothing to answer
     for asked in gathering.asked:
         if asked.answer is not None:
             continue

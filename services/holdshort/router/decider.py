@@ -150,7 +150,9 @@ class RouterDecider:
         after = state
         if after is not None and after.closed_at is None and not after.is_of(pause):
             after = self._over(after, row, now, outputs)
-        if pause is None or not any(one.team for one in pause.interrupts):
+        if row is None:  # forgotten, or older than what is remembered
+            return Step(outputs, None)
+        if pause is None:
             return Step(outputs, after)
         opening = after is None or after.closed_at is not None
         if after is None or opening:
@@ -178,15 +180,18 @@ class RouterDecider:
 
     def _over(
         self, gathering: Gathering, row: ThreadState | None, now: int, outputs: list[Emit]
-    ) -> Gathering:
-        """The pause is over: questions are withdrawn, and whose answer did not count is told so."""
+    ) -> Gathering | None:
+        """The pause is over: questions are withdrawn, and whose answer did not count is told so.
+
+        Where nobody has decided anything there is nothing to remember.
+        """
         outputs += fanout.withdraw(gathering)
         why = outcomes.why_over(gathering, row)
         after = gather.closed(gathering, now)
         if why is not None:
             for asked in gathering.asked:
                 outputs += [records.correction(after, asked, answer, why) for answer in asked.given]
-        return after
+        return after if after.receipts or any(one.answer for one in after.asked) else None
 
     def _end(self, turn: Turn) -> bool:
         """What every turn ends with; False if records must be read first."""
@@ -222,7 +227,7 @@ class RouterDecider:
                 "digests": _digests(gathering, sent=one.deed == "forwarded"),
                 "source": source,
             }
-            audit.append(Chain(self.notes).record(context.partition, gathering.thread_id, members))
+            audit.append(self._chained(context.partition, gathering.thread_id, members))
         return audit
 
     # -- decisions -----------------------------------------------------------------------------------------
@@ -337,7 +342,7 @@ class RouterDecider:
             **({"digests": _digests(state)} if state is not None else {}),
             "source": _source(case.record),
         }
-        audit = Chain(self.notes).record(case.context.partition, case.thread, members)
+        audit = self._chained(case.context.partition, case.thread, members)
         key = case.thread.encode()
         return [Emit(f"receipts.{case.team}", key, receipt, (JSON_TYPE,)), audit]
 
@@ -357,7 +362,10 @@ class RouterDecider:
             "code": code,
             "source": _source(record),
         }
-        return Step((emit, Chain(self.notes).record(context.partition, thread, members)), state)
+        return Step((emit, self._chained(context.partition, thread, members)), state)
+
+    def _chained(self, partition: int, thread: str, members: dict[str, Any]) -> Emit:
+        return Chain(self.notes, self.rules.audit_key).record(partition, thread, members)
 
     # -- deadlines -----------------------------------------------------------------------------------------
 

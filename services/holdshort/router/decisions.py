@@ -1,7 +1,7 @@
 """Decisions of teams, read: our own form, or plain AG-UI. Judged they are in judging.py. Pure."""
 
 from collections.abc import Iterator
-from typing import Any, Final, Literal, NamedTuple, cast
+from typing import Annotated, Any, Final, Literal, NamedTuple, cast
 
 import msgspec
 
@@ -23,7 +23,8 @@ ACTIONS: Final = ("decide", "confirm", "claim", "release")
 class Decision(NamedTuple):
     """One record of `decisions.<team>`; a bare AG-UI resume has no generation and says nothing it saw.
 
-    `principal` is the person whom a trusted edge has authenticated, `digest` that of what the decision says.
+    `attempt` is that of the approval as its author saw it, None if not said. `principal` is the person whom a
+    trusted edge has authenticated, `digest` that of what the decision says.
     """
 
     decision_id: str
@@ -35,6 +36,7 @@ class Decision(NamedTuple):
     decided_at: Any
     comment: str | None
     seen: dict[str, str]
+    attempt: int | None
     principal: str | None
     digest: str
 
@@ -43,7 +45,7 @@ class Judged(NamedTuple):
     """What was said of one entry.
 
     `asked` is the question with what was accepted, `answer` the answer that counts or may count, `decided`
-    the answer that stood already, for whoever comes second.
+    the answer that stood already, for whoever comes second; `own_voice` says that it is their own.
     """
 
     interrupt_id: str
@@ -53,6 +55,7 @@ class Judged(NamedTuple):
     asked: Asked | None = None
     answer: Answer | None = None
     decided: Answer | None = None
+    own_voice: bool = False
 
 
 class Misread(NamedTuple):
@@ -74,6 +77,7 @@ class _Form(msgspec.Struct, frozen=True, rename="camel"):
     decided_at: str | int | float | None = None
     comment: str | None = None
     seen: dict[str, str] = {}
+    attempt: Annotated[int, msgspec.Meta(ge=1)] | None = None
 
 
 COMMENT_BYTES: Final = 4096
@@ -112,9 +116,16 @@ def read_decision(
         decided_at=form.decided_at if form else None,
         comment=usable(form.comment) if form else None,
         seen=form.seen if form else {},
+        attempt=form.attempt if form else None,
         principal=principal,
-        digest=digest_of([generation, action, value.get("resume")]),
+        digest=_digest(value, generation, action, form),
     )
+
+
+def _digest(value: dict[str, Any], generation: int | None, action: Action, form: _Form | None) -> str:
+    """That of what it says; an attempt only if one is said, for digests are kept with receipts."""
+    said = [generation, action, value.get("resume")]
+    return digest_of(said if form is None or form.attempt is None else [*said, form.attempt])
 
 
 def _resume(resume: Any, action: Action) -> Any:

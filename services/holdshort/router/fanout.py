@@ -38,7 +38,8 @@ def opened(thread: str, pause: Pause, receipts: tuple[Receipt, ...], rules: Rule
 
 
 def _asked(thread: str, pause: Pause, interrupt: Interrupt, rules: Rules) -> Asked:
-    expiry = batch.expires_at(interrupt)
+    """One interrupt; of a pause that no team is asked about, its expiry is its client's affair."""
+    expiry = batch.expires_at(interrupt) if pause.routed else None
     asked = Asked(
         interrupt_id=interrupt.id,
         team=interrupt.team or CLIENT,
@@ -128,7 +129,7 @@ def show(turn: Turn) -> None:
 
 def _shown(turn: Turn, before: Asked | None, asked: Asked) -> Asked:
     gathering = turn.gathering
-    wanted = turn.open and asked.answer is None
+    wanted = turn.open and asked.answer is None and turn.pause.routed
     if before is not None and before.shown:
         if not wanted or before.team != asked.team:
             turn.outputs.append(records.withdrawn(before))

@@ -160,7 +160,7 @@ class Gathering(_Part, frozen=True, kw_only=True):
 
     @property
     def complete(self) -> bool:
-        return all(one.answer is not None for one in self.asked)
+        return bool(self.asked) and all(one.answer is not None for one in self.asked)
 
     @property
     def settled(self) -> bool:

@@ -140,6 +140,17 @@ def _of_the_open_pause(case: Case) -> Judged | None:
     return None
 
 
+def _as_last_put(case: Case) -> Judged | None:
+    """Who decided on an earlier attempt did not know that it came to nothing, and what may have happened.
+
+    Only what is still asked can be meant wrongly; of what is answered, its author is told the answer.
+    """
+    attempt = case.decision.attempt
+    if case.asked.answer is None and attempt not in (None, case.gathering.attempt):
+        return case.refused(DecisionCode.STALE_ATTEMPT)
+    return None
+
+
 def _not_claimed(case: Case) -> Judged | None:
     holder = case.asked.claimed_by(case.now)
     if holder is not None and holder != case.decider:
@@ -242,6 +253,7 @@ def _not_decided(case: Case) -> Judged | None:
 
 RULES: Final[tuple[Callable[[Case], Judged | None], ...]] = (
     _of_the_open_pause,  # behind the team's ownership, without which there is no case
+    _as_last_put,
     _not_claimed,
     _as_seen,
     _by_somebody_who_may,
@@ -278,7 +290,7 @@ def _voted(case: Case) -> Judged:
     if (own := quorum.own_vote(asked.votes, answer.decided_by)) is not None:
         if own.digest == answer.digest:
             return Judged(asked.interrupt_id, "duplicate", decided=own)
-        return case.refused(DecisionCode.ALREADY_DECIDED, decided=own)
+        return case.refused(DecisionCode.ALREADY_DECIDED, decided=own)._replace(own_voice=True)
     if (other := quorum.disagreeing(asked.votes, answer)) is not None:
         return case.refused(DecisionCode.QUORUM_DISAGREES, decided=other)
     votes = (*asked.votes, answer)

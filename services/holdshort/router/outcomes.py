@@ -26,6 +26,8 @@ def follow(turn: Turn) -> None:
         turn.gathering = _replace(turn.gathering, resuming=resuming)
     if resuming or turn.gathering.abandoned:
         return  # an answer is with the agent, ours or a faster client's: everything waits for that run's end
+    if not pause.routed and turn.gathering.forwarded is None:
+        return  # between the agent and its client, until its ttl is over
     tried = _new_try(turn.gathering, pause)
     newly = frozenset(pause.attempted) - frozenset(turn.gathering.attempted)
     if turn.gathering.attempted != pause.attempted:
@@ -40,8 +42,8 @@ def follow(turn: Turn) -> None:
         _after_a_try(turn)
     elif turn.gathering.forwarded is not None and turn.gathering.held is None:
         _after_a_refusal(turn)
-    elif newly and any(one.answer or one.votes for one in turn.gathering.asked):
-        _show_again(turn)  # never sent, but what it is about may have happened since
+    elif newly:
+        _show_again(turn)  # never sent, but what it is about may have happened, unseen by who decides now
 
 
 def _new_try(gathering: Gathering, pause: Pause) -> Try | None:

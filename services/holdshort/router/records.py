@@ -154,12 +154,19 @@ def misread_receipt(misread: Misread, thread: str) -> bytes:
     )
 
 
+OWN_VOICE: Final = "this person has answered it already, and differently; a vote cannot be taken back"
+
+
 def _entry(judged: Judged) -> dict[str, Any]:
+    problems = [msgspec.to_builtins(problem) for problem in judged.problems]
+    if judged.own_voice:
+        place = {"interruptId": judged.interrupt_id, "path": None}
+        problems.append({"code": judged.code, **place, "message": OWN_VOICE})
     return {
         "interruptId": judged.interrupt_id,
         "verdict": judged.verdict,
         "code": judged.code,
-        "problems": [msgspec.to_builtins(problem) for problem in judged.problems],
+        "problems": problems,
         "decided": None if judged.decided is None else _decided(judged.decided),
     }
 

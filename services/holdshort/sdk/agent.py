@@ -101,7 +101,7 @@ class AgentWorker:
 
     def run(self) -> None:
         """Serve until SIGTERM or SIGINT; a second one ends the process at once. Exits 1 when it must."""
-        main(self.serve, self.stop)
+        main(self.serve, self.stop, f"agent-{self.name}")
 
     async def serve(self) -> None:
         """Serve until `stop`. Raises Fatal where the process cannot be of use, MendSettingsError."""

@@ -106,6 +106,10 @@ class Approval(_Model):
         claim = self.claim
         return None if claim is None or now.timestamp() * 1000 >= claim["until"] else str(claim["by"])
 
+    def held_for(self, now: datetime) -> float:
+        """Seconds until its claim is over; 0 if nobody holds it."""
+        return 0.0 if self.claim is None else max(0.0, self.claim["until"] / 1000 - now.timestamp())
+
     @property
     def args(self) -> dict[str, Any]:
         """The tool's arguments, parsed. Raises UnreadableArgumentsError where they cannot be known."""
@@ -188,11 +192,14 @@ def release(*, by: str) -> Decision:
     return Decision(action="release", by=by)
 
 
-def decision_record(approval: Approval, decision: Decision, now: datetime) -> dict[str, Any]:
+def decision_record(
+    approval: Approval, decision: Decision, now: datetime, place: str | None = None
+) -> dict[str, Any]:
     """The decision.v1 that answers the approval, as it was seen and no other.
 
     The same answer to the same approval has the same `decisionId`, so that one that is sent again, after a
-    crash or a rebalance, counts once.
+    crash or a rebalance, counts once. `place` is where the approval was read: what the router writes anew
+    is asked anew, so that an answer that was refused while somebody held the question is judged again.
     """
     entry: dict[str, Any] = {"interruptId": approval.interrupt_id}
     moment = now.astimezone(UTC).isoformat(timespec="milliseconds")
@@ -207,9 +214,10 @@ def decision_record(approval: Approval, decision: Decision, now: datetime) -> di
         named = [decision.action, entry, decision.by, moment]
     return {
         "v": 1,
-        "decisionId": decision_id(approval, named),
+        "decisionId": decision_id(approval, named if place is None else [named, place]),
         "threadId": approval.thread_id,
         "generation": approval.generation,
+        "attempt": approval.attempt,
         "action": decision.action,
         "resume": [entry],
         "decidedBy": usable(decision.by),

@@ -11,7 +11,7 @@
     app.run()
 
 None means "not now": a person decides elsewhere. Delivery is at least once; an answer that is sent again has
-the same decisionId and counts once.
+the same decisionId and counts once. A question that somebody else has claimed is asked again when it is free.
 """
 
 import asyncio
@@ -77,6 +77,7 @@ H = TypeVar("H", bound=Handler)
 R = TypeVar("R", bound=ReceiptHandler)
 
 _EVERYTHING: Final = "everything"
+CLOCKS_DIFFER_S: Final = 5.0  # a lease ends by the broker's clock
 
 
 @dataclass(eq=False)
@@ -181,7 +182,7 @@ class Approver:
 
     def run(self) -> None:
         """Serve until SIGTERM or SIGINT; a second one ends the process at once. Exits 1 when it must."""
-        main(self.serve, self.stop)
+        main(self.serve, self.stop, f"team-{self.team}")
 
     async def serve(self) -> None:
         """Serve until `stop`. Raises Fatal where the process cannot be of use, MendSettingsError."""
@@ -208,24 +209,33 @@ class Approver:
     async def _asked(self, record: Record) -> None:
         await self._desk.take(record)
 
-    async def _consider(self, record: Record) -> None:
+    async def _consider(self, record: Record) -> float | None:
+        """Ask, and publish the answer; seconds until it is to be asked again, if somebody else holds it."""
         if record.value is None:
-            return  # the team is not needed for this question any more
+            return None  # the team is not needed for this question any more
         approval = Approval.model_validate_json(record.value)
         try:
             decision = await self.decide(approval)
         except UnreadableArgumentsError as error:  # to ask again would not make them readable
             self._failed(record, error, None)
-            return
+            return None
         now = datetime.now(UTC)
         if decision is None or _holds_already(approval, decision, now):
-            return
-        value = orjson.dumps(self.record(approval, decision, now))
-        await self._wire.publish(approval.thread_id, record.partition, value)
+            return None
+        value = self.record(approval, decision, now, f"{record.partition}/{record.offset}")
+        if decision.action != "release" and approval.held_by(now) not in (None, value["decidedBy"]):
+            return approval.held_for(now) + CLOCKS_DIFFER_S
+        await self._wire.publish(approval.thread_id, record.partition, orjson.dumps(value))
+        return None
 
-    def record(self, approval: Approval, decision: Decision, now: datetime) -> dict[str, Any]:
-        """The decision.v1 that is published, signed if there is a signer."""
-        record = decision_record(approval, decision, now)
+    def record(
+        self, approval: Approval, decision: Decision, now: datetime, place: str | None = None
+    ) -> dict[str, Any]:
+        """The decision.v1 that is published, signed if there is a signer.
+
+        `place` is the approval's in its topic, `partition/offset`: see `decision_record`.
+        """
+        record = decision_record(approval, decision, now, place)
         answers = decision.action in ("decide", "confirm")
         return self.signer.signed(record, approval) if self.signer is not None and answers else record
 

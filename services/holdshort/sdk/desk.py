@@ -67,13 +67,14 @@ class _Case:
 class Desk:
     """Deals with records by `consider`, which raises where a record is to be tried again.
 
+    What it returns says in how many seconds the record is to be considered again; None: it is dealt with.
     `failed` is told of every failure, and in how many seconds the next try comes (None: there is none).
     Records of one key are dealt with one after the other; a later one ends the tries of an earlier.
     """
 
     def __init__(
         self,
-        consider: Callable[[Record], Awaitable[None]],
+        consider: Callable[[Record], Awaitable[float | None]],
         failed: Callable[[Record, Exception, float | None], None],
         commit: Callable[[int, int], Awaitable[None]],
         *,
@@ -132,13 +133,11 @@ class Desk:
         while True:
             try:
                 async with self._slots:
-                    await self._consider(case.record)
+                    pause = await self._consider(case.record)
             except Exception as error:
                 failures += 1
                 pause = self._patience.pause(failures)
                 self._failed(case.record, error, pause)
-            else:
-                return True
             if pause is None:
                 return True
             if await _happens(case.replaced, pause):

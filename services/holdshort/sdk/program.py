@@ -31,13 +31,17 @@ def wiring(kafka: KafkaSettings | None, prefix: str | None) -> tuple[KafkaSettin
         raise MendSettingsError(explained(error)) from error
 
 
-def main(serve: Callable[[], Coroutine[Any, Any, None]], stop: Callable[[], None]) -> None:
+def main(
+    serve: Callable[[], Coroutine[Any, Any, None]], stop: Callable[[], None], service: str | None = None
+) -> None:
     """Serve until SIGTERM or SIGINT; a second one ends the process at once.
+
+    `service` stands in every line of the log: `agent-<agent>` or `team-<team>`, as the principal is called.
 
     Crash-only: what cannot be mended from within ends the process with status 1, and whoever supervises it
     starts another.
     """
-    _set_up_logs()
+    _set_up_logs(service)
     try:
         asyncio.run(_until_signalled(serve, stop))
     except (Fatal, MendSettingsError) as error:
@@ -57,7 +61,7 @@ async def _until_signalled(serve: Callable[[], Coroutine[Any, Any, None]], stop:
     await serve()
 
 
-def _set_up_logs() -> None:
+def _set_up_logs(service: str | None) -> None:
     """JSON lines (or for people on a terminal), unless the program has chosen already."""
     if not structlog.is_configured() and not logging.getLogger().handlers:
-        set_up()
+        set_up(service=service)

@@ -99,6 +99,9 @@ class Said(NamedTuple):
 
 
 def _entry(interrupt_id: str, decision: Decision) -> dict[str, Json]:
+    """What an agent is told; a claim is no answer, and a confirm stands for one that must be given here."""
+    if decision.action != "decide":
+        raise ValueError(f"a {decision.action} is not what an agent is resumed with: give the answer itself")
     entry: dict[str, Json] = {"interruptId": interrupt_id, "status": decision.status}
     return entry if decision.payload is ABSENT else {**entry, "payload": decision.payload}
 
@@ -129,11 +132,16 @@ def _encoded(input_: Any) -> bytes:
     return bytes(input_.model_dump_json(by_alias=True, exclude_none=True), "utf-8")
 
 
-async def decide(app: Approver, approval: Approval | Mapping[str, Json]) -> dict[str, Json] | None:
-    """The decision.v1 that the app would publish for this question; None if it leaves it to others."""
+async def decide(
+    app: Approver, approval: Approval | Mapping[str, Json], *, place: str | None = None
+) -> dict[str, Json] | None:
+    """The decision.v1 that the app would publish for this question; None if it leaves it to others.
+
+    `place` is where it was read (`partition/offset`): read there again, it gets the same `decisionId`.
+    """
     asked = approval if isinstance(approval, Approval) else Approval.model_validate(approval)
     decision = await app.decide(asked)
-    return None if decision is None else app.record(asked, decision, datetime.now(UTC))
+    return None if decision is None else app.record(asked, decision, datetime.now(UTC), place)
 
 
 # -- what is asked ------------------------------------------------------------------------------------------

@@ -34,6 +34,7 @@ class Event(StrEnum):
     PAUSE_SETTLED = "pause_settled"
     PAUSE_REOPENED = "pause_reopened"
     RUN_LOST = "run_lost"
+    THREAD_FORGOTTEN = "thread_forgotten"
     DECISION_JUDGED = "decision_judged"
     BATCH_FORWARDED = "batch_forwarded"
     BATCH_HELD = "batch_held"

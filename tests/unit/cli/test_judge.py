@@ -55,6 +55,23 @@ def test_time_passes_by_a_line_without_a_topic() -> None:
     assert answers[-1]["code"] == "RUN_LOST"
 
 
+def test_a_forgotten_thread_is_told_and_an_input_of_before_is_new_again() -> None:
+    opened = judged(PAUSE)[-1]["generation"]
+    headers = {"holdshort-action": "forget", "holdshort-generation": str(opened)}
+    forget = line("resumes", 3, an_input("t", "hs-end"), headers=headers)
+
+    answers = judged([*PAUSE, forget, line("inputs", 4, an_input("t", "r1"))])
+
+    assert [answers[3][name] for name in ("verdict", "code", "settled", "open", "generation")] == [
+        *("forgotten", "ABANDONED", opened, []),
+        None,
+    ]
+    assert answers[4]["verdict"] == "admitted"
+    explained = run([*PAUSE, forget], "--explain").stdout
+    assert "Decided by the row *forget* for inputs." in explained
+    assert "nothing of the thread is remembered" in explained
+
+
 def test_settings_change_what_is_said() -> None:
     cold = [line("inputs", 0, a_resume("t", "r2", {"i": True}))]
 

@@ -60,6 +60,56 @@ def test_explain_says_who_wins_and_why_the_others_do_not() -> None:
 
 
 @pytest.mark.usefixtures("file")
+@pytest.mark.parametrize(
+    ("arguments", "said"),
+    [
+        (
+            ["x", "--tool", "transfer_mony"],
+            "no route names the tool transfer_mony; did you mean transfer_money?",
+        ),
+        (["tool_call", "--tool", "Refund"], "no route names the tool Refund; did you mean refund?"),
+        (
+            ["tool_call", "--tool", "drop"],
+            "no route names the tool drop; the routes name the tools refund, transfer_money",
+        ),
+        (["payment:refund"], "no route names the reason payment:refund; did you mean payments:*?"),
+        (["Payments:refund"], "no route names the reason Payments:refund; did you mean payments:*?"),
+        (["payments.refund"], "no route names the reason payments.refund; did you mean payments:*?"),
+        (["payments"], "no route names the reason payments; did you mean payments:*?"),
+        (["payment:eu:x"], "no route names the reason payment:eu:x; did you mean payments:eu:*?"),
+        (
+            ["legal:x"],
+            "no route names the reason legal:x; the routes name the reasons payments:*, payments:eu:*",
+        ),
+    ],
+)
+def test_explain_says_what_was_probably_meant(arguments: list[str], said: str) -> None:
+    assert said in explained(*arguments)["hints"]
+    assert f"hint: {said}" in holdshort("routes", "explain", *arguments).stdout.splitlines()
+
+
+@pytest.mark.parametrize(
+    "arguments",
+    [
+        ["payments:x"],
+        ["payments:x", "--tool", "transfer_mony"],  # the reason goes before the tool
+        ["tool_call", "--tool", "refund"],
+        ["x", "--tool", "refund"],
+        ["confirmation"],
+        ["core:payments"],
+    ],
+)
+@pytest.mark.usefixtures("file")
+def test_explain_does_not_guess_where_a_route_is_found_or_none_can_be(arguments: list[str]) -> None:
+    assert explained(*arguments)["hints"] == []
+
+
+@pytest.mark.usefixtures("file")
+def test_explain_asks_for_the_tool_where_it_decides() -> None:
+    assert explained("tool_call")["hints"] == ["say which tool it asks about: --tool NAME"]
+
+
+@pytest.mark.usefixtures("file")
 def test_explain_says_how_the_team_is_asked() -> None:
     said = explained("payments:refund")
 

@@ -2,6 +2,7 @@
 
 import json
 import threading
+from datetime import UTC, datetime, timedelta
 from typing import Any
 
 import pytest
@@ -196,6 +197,34 @@ async def test_what_is_held_already_is_not_claimed_again_and_again() -> None:
     await app._consider(Record("approvals.payments", 0, 0, b"a", json.dumps(wire).encode(), [], 0))
 
     assert "_wire" not in vars(app), "nothing was published"
+
+
+@pytest.mark.parametrize("by", ["bob", None])
+async def test_what_somebody_else_holds_is_asked_again_when_their_lease_is_over(by: str | None) -> None:
+    app = Approver("payments")
+    app.on()(lambda _: approve(by=by))
+    until = (datetime.now(UTC) + timedelta(minutes=10)).timestamp() * 1000
+    wire = an_approval(claim={"by": "ann", "until": int(until)}).model_dump(by_alias=True, mode="json")
+    wire["openedAt"] = 1_796_000_000_000
+
+    again = await app._consider(Record("approvals.payments", 0, 7, b"a", json.dumps(wire).encode(), [], 0))
+
+    assert again is not None
+    assert 600 < again < 610, "a lease ends by the broker's clock"
+    assert "_wire" not in vars(app), "nothing was published"
+
+
+async def test_an_answer_is_a_new_decision_for_what_the_router_has_written_anew_and_only_then() -> None:
+    app = Approver("payments")
+    app.on()(lambda _: approve(by="limits"))
+
+    async def named(place: str) -> str:
+        record = await decide(app, an_approval(), place=place)
+        assert record is not None
+        return str(record["decisionId"])
+
+    assert await named("0/5") == await named("0/5")
+    assert await named("0/5") != await named("0/7")
 
 
 def receipt(value: bytes) -> Record:

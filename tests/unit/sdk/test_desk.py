@@ -18,16 +18,18 @@ class Office:
         self.failures: list[tuple[int, float | None]] = []
         self.committed: list[tuple[int, int]] = []
         self.failing: set[int] = set()
+        self.later: dict[int, float] = {}
         self.held: dict[int, asyncio.Event] = {}
         patience = Patience(tries=4, first_pause=10, longest_pause=30)
         self.desk = Desk(self.consider, self.failed, self.commit, concurrency=2, patience=patience)
 
-    async def consider(self, record: Record) -> None:
+    async def consider(self, record: Record) -> float | None:
         self.considered.append(record.offset)
         if record.offset in self.held:
             await self.held[record.offset].wait()
         if record.offset in self.failing:
             raise RuntimeError
+        return self.later.pop(record.offset, None)
 
     def failed(self, record: Record, _: Exception, pause: float | None) -> None:
         self.failures.append((record.offset, pause))
@@ -114,6 +116,33 @@ async def test_a_failure_is_tried_again_after_longer_and_longer_pauses_and_then_
 
     assert office.failures == [(0, 10), (0, 20), (0, 30), (0, None)]
     assert office.committed == [(0, 1)]
+
+
+@rule
+async def test_what_is_to_be_considered_later_is_no_failure_and_holds_up_nobody(office: Office) -> None:
+    office.later = {0: 30}
+    for offset in range(4):
+        await office.take(offset)
+    await pass_time(29)
+
+    assert sorted(office.considered) == [0, 1, 2, 3]
+    assert office.committed == []
+
+    await pass_time(2)
+
+    assert sorted(office.considered) == [0, 0, 1, 2, 3]
+    assert (office.failures, office.committed) == ([], [(0, 4)])
+
+
+@rule
+async def test_a_newer_record_of_its_key_ends_the_waiting(office: Office) -> None:
+    office.later = {0: 600}
+    await office.take(0, "k")
+    await office.take(1, "k")
+    await pass_time(1)
+
+    assert office.considered == [0, 1]
+    assert office.committed == [(0, 1), (0, 2)]
 
 
 @rule
