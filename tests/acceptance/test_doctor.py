@@ -41,6 +41,7 @@ async def site(
 ) -> AsyncIterator[Installation]:
     directory = tmp_path_factory.mktemp("doctor")
     async with installed(bootstrap_servers, directory, PAYMENTS_AND_DBA, topics=READ) as installation:
+        await works(installation)
         yield installation
 
 
@@ -54,7 +55,6 @@ def wrong(findings: list[Json]) -> list[tuple[str, str]]:
 
 
 async def test_a_healthy_installation_is_fine_in_every_check(site: Installation) -> None:
-    await works(site)
     ports = [f"--at=127.0.0.1:{process.port}" for process in site.stack.processes]
     status, found = await examined(site, "--principal=router", "--write", *ports)
 

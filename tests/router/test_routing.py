@@ -101,6 +101,19 @@ async def test_one_complete_batch_goes_back_in_the_order_of_the_interrupts(s: Sy
 
 
 @routed
+async def test_what_a_team_says_beside_its_answer_goes_back_with_it_also_after_a_restart(s: System) -> None:
+    await pay_and_migrate(s)
+    said = {"note": "hello", "desk": {"number": 4}}
+    pays = {"interruptId": "pay", "status": "resolved", "payload": {"approved": True}, "metadata": said}
+    await s.send_decision("payments", "t", [pays], bare=True)
+    await s.restart("router")
+    await s.decide("dba", "t", {"migrate": False})
+
+    (entry, _) = s.said("runs.default", "t")[1].value["resume"]
+    assert {**entry["metadata"], **said} == entry["metadata"]
+
+
+@routed
 async def test_nothing_goes_back_before_every_team_has_answered(s: System) -> None:
     await pay_and_migrate(s)
     receipt = await s.decide("payments", "t", {"pay": {"approved": True}})

@@ -100,6 +100,7 @@ class _Site(NamedTuple):
 
     cluster: "Cluster"
     rules: "Rules"
+    configured: bool
 
     @property
     def tables(self) -> list[str]:
@@ -132,7 +133,7 @@ async def _site(*, writing: bool = False, context: bool = False) -> AsyncIterato
         cluster = whole if whole.may_read(GATHERING) else whole.without(GATHERING)
         if cluster is not whole:
             typer.echo("holdshort: `gathering` may not be read: no answers, claims or deadlines", err=True)
-        yield _Site(cluster, config.rules(settings.partitions))
+        yield _Site(cluster, config.rules(settings.partitions), settings.config is not None)
 
 
 async def _list(wanted: "Filter", *, as_json: bool) -> None:
@@ -330,7 +331,7 @@ async def _cancel(name: str, how: _How) -> "Outcome | None":
 
     async with _site(writing=True, context=True) as site:
         one = await _only(site, name)
-        if (refused := _uncancellable(one, site.rules, how)) is not None:
+        if (refused := _uncancellable(one, site, how)) is not None:
             return refused
         record, over, complete = await cancel_pause(site.cluster, one.thread, one.pause, how.by, how.comment)
         if not complete and (refused := _incomplete(one, site.rules, how)) is not None:
@@ -340,7 +341,7 @@ async def _cancel(name: str, how: _How) -> "Outcome | None":
         return await written(site.cluster, record, over)
 
 
-def _uncancellable(one: "Paused", rules: "Rules", how: _How) -> "Outcome | None":
+def _uncancellable(one: "Paused", site: _Site, how: _How) -> "Outcome | None":
     from holdshort.cli.ending import Outcome  # noqa: PLC0415 - heavy
     from holdshort.router.deadlines import cancel_is_unsafe  # noqa: PLC0415 - heavy
 
@@ -348,7 +349,14 @@ def _uncancellable(one: "Paused", rules: "Rules", how: _How) -> "Outcome | None"
         return Outcome(False, "the pause is sealed, there is nothing to cancel: abandon it")
     if one.pause.status == "resuming":
         return Outcome(False, "an answer is with the agent: wait for the end of that run, or abandon")
-    if cancel_is_unsafe(one.pause, rules) and not how.force:
+    if how.force:
+        return None
+    if not site.configured:
+        text = (
+            f"whether agent {one.pause.agent} may take a cancel for a yes is not known: set HOLDSHORT_CONFIG"
+        )
+        return Outcome(False, f"{text}, abandon it, or say --force")
+    if cancel_is_unsafe(one.pause, site.rules):
         text = f"agent {one.pause.agent} may take a cancel for a yes: abandon it, or say --force"
         return Outcome(False, text)
     return None

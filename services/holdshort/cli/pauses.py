@@ -4,6 +4,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, Literal, NamedTuple
 
 import msgspec
+import typer
 
 from holdshort.contract import resume
 from holdshort.contract.pending import UpgradeFirstError, decode_head, decode_pending
@@ -79,8 +80,8 @@ def keep_open(record: Record) -> bytes | None:
         return (
             record.value if msgspec.json.decode(record.value or b"", type=_Closed).closed_at is None else None
         )
-    except msgspec.MsgspecError as error:
-        raise Fatal(f"gathering/{record.partition}/{record.offset} cannot be read: upgrade first") from error
+    except msgspec.MsgspecError:
+        return record.value  # told with the thread that it is of
 
 
 class _Closed(msgspec.Struct, rename="camel"):
@@ -96,13 +97,20 @@ def paused(pending: Mapping[bytes, bytes], gatherings: Mapping[bytes, bytes]) ->
 
 
 def read_thread(key: bytes, pending: bytes, gathering: bytes | None) -> Paused:
-    """One thread's rows. Raises Fatal for those of a newer version."""
+    """One thread's rows. Raises Fatal for a state of a newer version.
+
+    What the router stores and we cannot read is told and left out: it must not keep anybody from the rest.
+    """
     thread = key.decode(errors="replace")
     try:
         state = decode_pending(pending)
-        known = None if gathering is None else decode_gathering(gathering)
     except (UpgradeFirstError, msgspec.MsgspecError) as error:
         raise Fatal(f"what is stored of thread {thread} cannot be read: {error}") from error
+    try:
+        known = None if gathering is None else decode_gathering(gathering)
+    except msgspec.MsgspecError as error:
+        typer.echo(f"holdshort: the router's record of thread {thread} cannot be read: {error}", err=True)
+        known = None
     return Paused(thread, state, known)
 
 

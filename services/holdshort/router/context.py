@@ -101,7 +101,9 @@ def _entry(gathering: Gathering, interrupt_id: str, complete: bool) -> dict[str,
     entry: dict[str, Any] = {"interruptId": interrupt_id, "status": answer.status}
     if answer.payload is not msgspec.UNSET:
         entry["payload"] = answer.payload
-    own = dict(msgspec.json.decode(answer.metadata, type=dict[str, msgspec.Raw])) if answer.metadata else {}
+    own: dict[str, Any] = {}
+    if answer.metadata is not msgspec.UNSET:
+        own |= msgspec.json.decode(answer.metadata, type=dict[str, msgspec.Raw])
     entry["metadata"] = {**own, **_signatures(asked, answer), "holdshort": _said(asked, answer, complete)}
     return entry
 

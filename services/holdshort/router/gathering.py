@@ -34,7 +34,7 @@ class Answer(_Part, frozen=True, kw_only=True):
 
     status: Literal["resolved", "cancelled"]
     payload: msgspec.Raw | msgspec.UnsetType = msgspec.UNSET
-    metadata: msgspec.Raw | None = None
+    metadata: msgspec.Raw | msgspec.UnsetType = msgspec.UNSET  # beside None, Raw decodes nothing but null
     digest: str
     decision_id: str
     team: str
@@ -49,8 +49,9 @@ class Answer(_Part, frozen=True, kw_only=True):
     def size(self) -> int:
         """Bytes of what its author made us keep."""
         payload = b"" if self.payload is msgspec.UNSET else bytes(self.payload)
+        metadata = b"" if self.metadata is msgspec.UNSET else bytes(self.metadata)
         texts = len(self.comment or "") + len(self.signature or "")
-        return len(payload) + len(bytes(self.metadata or b"")) + texts
+        return len(payload) + len(metadata) + texts
 
 
 class Claim(_Part, frozen=True):
@@ -325,4 +326,4 @@ def closed(gathering: Gathering, at: int) -> Gathering:
 
 
 def _without_content(answer: Answer) -> Answer:
-    return _replace(answer, payload=msgspec.UNSET, metadata=None, comment=None, signature=None)
+    return _replace(answer, payload=msgspec.UNSET, metadata=msgspec.UNSET, comment=None, signature=None)

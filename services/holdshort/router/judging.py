@@ -117,7 +117,7 @@ def _confirming(entry: Entry, asked: Asked) -> Entry:
     if previous is None:
         return entry
     payload = batch.ABSENT if previous.payload is msgspec.UNSET else msgspec.json.decode(previous.payload)
-    own = msgspec.json.decode(previous.metadata) if previous.metadata is not None else {}
+    own = {} if previous.metadata is msgspec.UNSET else msgspec.json.decode(previous.metadata)
     return Entry(entry.interrupt_id, previous.status == "resolved", payload, {**own, **entry.metadata})
 
 
@@ -223,7 +223,7 @@ def _answer(case: Case) -> Answer:
     return Answer(
         status="resolved" if entry.resolved else "cancelled",
         payload=payload,
-        metadata=msgspec.Raw(msgspec.json.encode(own)) if own else None,
+        metadata=msgspec.Raw(msgspec.json.encode(own)) if own else msgspec.UNSET,
         digest=batch.digests([entry]).strict or sha256(msgspec.json.encode(entry.payload)),
         decision_id=decision.decision_id,
         team=case.team,

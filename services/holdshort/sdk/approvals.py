@@ -147,29 +147,35 @@ class Decision(BaseModel):
 
 
 def approve(
-    payload: Mapping[str, Any] | None = None,
+    payload: Mapping[str, Any] | BaseModel | None = None,
     *,
-    edited_args: Mapping[str, Any] | None = None,
+    edited_args: Mapping[str, Any] | BaseModel | None = None,
     by: str | None = None,
     comment: str | None = None,
 ) -> Decision:
     """Yes: `{approved: true}`, with the arguments that replace the proposed ones, and further members."""
-    whole: dict[str, Any] = {**(payload or {}), "approved": True}
+    whole: dict[str, Any] = {**(_plain(payload) or {}), "approved": True}
     if edited_args is not None:
-        whole["editedArgs"] = dict(edited_args)
+        whole["editedArgs"] = dict(_plain(edited_args))
     return Decision(status="resolved", payload=whole, by=by, comment=comment)
 
 
 def deny(
-    payload: Mapping[str, Any] | None = None, *, by: str | None = None, comment: str | None = None
+    payload: Mapping[str, Any] | BaseModel | None = None, *, by: str | None = None, comment: str | None = None
 ) -> Decision:
     """No: `{approved: false}`, with further members. A denial is an answer; `cancel` is none."""
-    return Decision(status="resolved", payload={**(payload or {}), "approved": False}, by=by, comment=comment)
+    whole = {**(_plain(payload) or {}), "approved": False}
+    return Decision(status="resolved", payload=whole, by=by, comment=comment)
 
 
 def answer(payload: Any, *, by: str | None = None, comment: str | None = None) -> Decision:
-    """Any JSON value that fits the question's schema."""
-    return Decision(status="resolved", payload=payload, by=by, comment=comment)
+    """Any JSON value, or pydantic model, that fits the question's schema."""
+    return Decision(status="resolved", payload=_plain(payload), by=by, comment=comment)
+
+
+def _plain(payload: Any) -> Any:
+    """A model as the JSON it stands for, its members called by their aliases."""
+    return payload.model_dump(mode="json", by_alias=True) if isinstance(payload, BaseModel) else payload
 
 
 def cancel(*, by: str | None = None, comment: str | None = None) -> Decision:

@@ -15,6 +15,7 @@ PEERS: Final = (STRANDS, AG2, CLIENT, TANSTACK)
 NOT_ASKED: Final = {
     "wrong address": "only records from `resumes` carry an address",
     "abandon": "only operators and the router abandon, by a header of ours",
+    "forget": "only operators have a thread forgotten, by a header of ours",
     "same input late": "a matter of append times, which no endpoint has",
     "sealed": "a limit on open pauses of an agent is ours alone",
     "reserved": "teams are ours",

@@ -1,12 +1,13 @@
 """What a team reads and writes fits the schemas; nothing is approved by arguments that nobody can read."""
 
 from datetime import UTC, datetime, timedelta
+from decimal import Decimal
 from typing import Any
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from pydantic import ValidationError
+from pydantic import BaseModel, ConfigDict, Field, ValidationError
 from tests.schemas.catalogue import Schema
 
 from holdshort.contract.rules import Limits
@@ -224,3 +225,20 @@ def test_a_claim_is_over_when_its_lease_is() -> None:
     assert held.held_by(NOW) == "ann"
     assert held.held_by(NOW + timedelta(minutes=10)) is None
     assert an_approval().held_by(NOW) is None
+
+
+class Refund(BaseModel):
+    model_config = ConfigDict(populate_by_name=True)
+    amount: Decimal
+    paid_at: datetime = Field(alias="paidAt")
+
+
+def test_a_payload_may_be_a_model() -> None:
+    refund = Refund(amount=Decimal("5.20"), paid_at=NOW)
+    said = {"amount": "5.20", "paidAt": "2026-11-30T12:00:00.005000Z"}
+
+    assert answer(refund).payload == said
+    assert approve(refund).payload == {**said, "approved": True}
+    assert deny(refund).payload == {**said, "approved": False}
+    assert approve(edited_args=refund).payload == {"editedArgs": said, "approved": True}
+    decision_record(an_approval(), approve(refund), NOW)
