@@ -14,7 +14,14 @@ from pathlib import Path
 
 import pytest
 from confluent_kafka import ConsumerGroupTopicPartitions, Producer, TopicPartition
-from confluent_kafka.admin import AdminClient, NewPartitions, NewTopic, OffsetSpec
+from confluent_kafka.admin import (
+    AdminClient,
+    ConfigResource,
+    NewPartitions,
+    NewTopic,
+    OffsetSpec,
+    ResourceType,
+)
 from tests.clients import Wire, an_input
 from tests.installations import TWO_TEAMS, installed
 
@@ -90,6 +97,27 @@ def test_a_service_refuses_state_that_kafka_would_delete(
     assert "cleanup.policy: delete -> compact" in plan.stdout
     assert done.returncode == 1
     assert "pending has another cleanup.policy" in done.stdout
+
+
+@pytest.mark.parametrize(
+    ("set_to", "after"), [("31536000000", "31536000000"), ("-1", "-1"), ("3600000", "7776000000")]
+)
+def test_a_longer_retention_is_left_and_a_shorter_one_set_back(
+    bootstrap_servers: str, environment: dict[str, str], set_to: str, after: str
+) -> None:
+    admin = AdminClient({"bootstrap.servers": bootstrap_servers})
+    name = environment["HOLDSHORT_PREFIX"] + "audit"
+    config = {"retention.ms": set_to, "message.timestamp.type": "CreateTime", "max.message.bytes": "2097152"}
+    admin.create_topics([NewTopic(name, 2, 1, config=config)])[name].result()
+
+    assert holdshort(environment, "topics", "apply").returncode == 0
+
+    limit, kept = time.monotonic() + 20, ""
+    while kept != after:  # a broker hears of it a moment after it was agreed to
+        assert time.monotonic() < limit, kept
+        (described,) = admin.describe_configs([ConfigResource(ResourceType.TOPIC, name)]).values()
+        kept = described.result()["retention.ms"].value
+    assert holdshort(environment, "topics", "plan").returncode == 0
 
 
 def test_a_broker_that_is_not_there_is_told(environment: dict[str, str]) -> None:

@@ -8,7 +8,7 @@ import asyncio
 from collections.abc import Collection, Mapping, Sequence
 from concurrent.futures import Future
 from dataclasses import dataclass
-from typing import Any, Literal
+from typing import Any, Final, Literal
 
 from confluent_kafka import KafkaError, KafkaException, TopicCollection
 from confluent_kafka import TopicPartition as KafkaPartition
@@ -243,11 +243,24 @@ def _compare(topic: Topic, partitions: int, found: Described | None) -> list[Dif
     if found.partitions != partitions:
         detail = f"has {found.partitions} partitions, must have {partitions}; keys would move"
         return [Difference(topic.name, "refuse", detail, {})]
-    wrong = {name: value for name, value in config.items() if found.config.get(name) != value}
+    wrong = {
+        name: value for name, value in config.items() if not _is_met(name, value, found.config.get(name))
+    }
     if not wrong:
         return []
     detail = ", ".join(f"{name}: {found.config.get(name)} -> {value}" for name, value in wrong.items())
     return [Difference(topic.name, "configure", detail, wrong)]
+
+
+KEPT_FOR: Final = frozenset({"retention.ms", "delete.retention.ms"})
+FOREVER: Final = -1
+
+
+def _is_met(name: str, wanted: str, there: str | None) -> bool:
+    """Whoever keeps records for longer has a reason: a shorter time would delete them."""
+    if there is not None and name in KEPT_FOR:
+        return int(there) == FOREVER or int(there) >= int(wanted)
+    return there == wanted
 
 
 VITAL = ("cleanup.policy", "message.timestamp.type")
