@@ -165,3 +165,26 @@ def test_a_newer_version_is_not_guessed_at() -> None:
     value = msgspec.json.encode({**msgspec.json.decode(written(1)[0].value), "v": 2})
     with pytest.raises(UpgradeFirstError, match="upgrade first"):
         chains([Stored(0, b"t0", value)])
+
+
+@pytest.mark.parametrize("at", [0, 10**13])
+def test_a_break_is_found_in_its_time_whatever_time_the_changed_record_says(at: int) -> None:
+    records = written()
+    changed = {**msgspec.json.decode(records[3].value), "at": at}
+    finding = only([*records[:3], records[3]._replace(value=msgspec.json.encode(changed)), *records[4:]])
+
+    assert finding.what == "gap"
+    assert finding.began <= 4000 <= finding.at
+
+
+@pytest.mark.parametrize("moved", [False, True])
+def test_a_record_behind_the_newest_that_its_service_names_was_put_in(moved: bool) -> None:
+    """If the service has gone on meanwhile, its next record will tell."""
+    records = written()
+    heads = {("gatekeeper", 0): sha256(records[4].value)}
+    followed = Chains({0: 0}, heads)
+    for record in records:
+        followed.follow(0, record.offset, 0, record.key, record.value)
+    followed.end({("gatekeeper", 0): sha256(records[5].value)} if moved else heads)
+
+    assert [(one.what, one.offset) for one in followed.findings] == ([] if moved else [("unsaid", 10)])

@@ -122,6 +122,15 @@ async def test_the_export_is_the_records_byte_for_byte(site: Installation, tmp_p
     lines = done.out.splitlines(keepends=True)
     file.write_text("".join(lines[:5] + lines[6:]))
     assert (await run({}, "audit", "verify", "--file", str(file))).status == 1
+    file.write_text("".join([*lines[:-1], lines[-1].replace('"verdict":"', '"verdict":"not ')]))
+    changed = await run({}, "audit", "verify", "--file", str(file))
+    assert changed.status == 2
+    assert f"line {len(lines)}: changed since" in changed.err
+    file.write_text("".join([*lines, lines[0]]))
+    doubled = await run({}, "audit", "verify", "--file", str(file))
+    assert "its offset is not behind the one before" in doubled.err
+    file.write_text("")
+    assert (await run({}, "audit", "verify", "--file", str(file))).status == 2
     file.write_text("not a line\n")
     broken = await run({}, "audit", "verify", "--file", str(file))
     assert broken.status == 2

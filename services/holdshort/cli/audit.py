@@ -142,6 +142,10 @@ class _Source:
         async for record in self._cluster.scan(dict.fromkeys(self._ends, 0), self._ends):
             yield _Line(record.partition, record.offset, record.timestamp, record.key, record.value)
 
+    async def heads_now(self) -> dict[tuple[str, int], str]:
+        """The newest digests as they are by now; none of an export."""
+        return {} if self._cluster is None else await _heads(self._cluster)
+
     async def later(self) -> AsyncIterator[list[_Line]]:
         """What comes behind that, as it comes, for some seconds."""
         if self._cluster is None:
@@ -186,9 +190,10 @@ async def _heads(cluster: "Cluster") -> dict[tuple[str, int], str]:
 
 
 def _exported(file: Path) -> Iterator[_Line]:
-    """The lines of an export. Raises MendTranscriptError."""
+    """The lines of an export. Raises MendTranscriptError, also for what was changed after it was exported."""
     import msgspec  # noqa: PLC0415 - heavy
 
+    from holdshort.contract.canon import sha256  # noqa: PLC0415 - heavy
     from holdshort.gatekeeper.transcript import MendTranscriptError  # noqa: PLC0415 - heavy
 
     class Exported(msgspec.Struct):
@@ -198,8 +203,11 @@ def _exported(file: Path) -> Iterator[_Line]:
         offset: int
         timestamp: int
         key: str | None
+        digest: str
         record: msgspec.Raw
 
+    reached: dict[int, int] = {}
+    number = 0
     with file.open("rb") as lines:
         for number, line in enumerate(lines, 1):
             try:
@@ -208,8 +216,15 @@ def _exported(file: Path) -> Iterator[_Line]:
                 raise MendTranscriptError(
                     f"{file}, line {number}: not a line of an export: {error}"
                 ) from error
+            if sha256(bytes(one.record)) != one.digest:
+                raise MendTranscriptError(f"{file}, line {number}: changed since: its digest is another")
+            if one.offset <= reached.get(one.partition, -1):
+                raise MendTranscriptError(f"{file}, line {number}: its offset is not behind the one before")
+            reached[one.partition] = one.offset
             key = None if one.key is None else one.key.encode()
             yield _Line(one.partition, one.offset, one.timestamp, key, bytes(one.record))
+    if not number:
+        raise MendTranscriptError(f"{file}: no line of an export")
 
 
 def _key() -> "HashKey | None":
@@ -243,7 +258,7 @@ async def _followed(source: _Source, keep: "Callable[[Link], None] | None" = Non
                 break
     if chains.breaks:
         await _explained(source, chains)
-    chains.end()
+    chains.end(await source.heads_now())
     return chains
 
 

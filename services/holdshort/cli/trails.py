@@ -6,7 +6,7 @@ from typing import Any, Final
 import orjson
 
 from holdshort.cli.showing import moment, plain, short
-from holdshort.contract.chains import Finding, Followed, Judgement, Link
+from holdshort.contract.chains import Finding, Followed, Judgement, Link, What
 from holdshort.contract.hashing import MARK
 
 # What each verdict says of the record that it judged; more is said of some in `_more`.
@@ -190,24 +190,21 @@ def finding_said(finding: Finding) -> str:
     return f"{where}: {_wrong(finding)}; {proved}."
 
 
+_WRONG: Final[Mapping[What, str]] = {
+    "unreadable": "this is no record of the audit",
+    "rekeyed": "its key is not its thread: the key was changed",
+    "begun_anew": "a chain begins anew behind {after}: what the service knew of it was lost",
+    "cut_off": "the chain does not begin here, but the log does: what was before it was removed",
+    "gap": "between {after} and this a record was removed, or {after} was changed",
+    "inserted": "it follows {other}: what stands between them was put in, or moved here",
+    "moved": "what it follows stands behind it, at {other}: the order was changed",
+    "headless": "the newest records are gone: the service has written more than this",
+    "unsaid": "it stands behind the newest record that its service has written: it was put in",
+}
+
+
 def _wrong(finding: Finding) -> str:
-    match finding.what:
-        case "unreadable":
-            return "this is no record of the audit"
-        case "rekeyed":
-            return "its key is not its thread: the key was changed"
-        case "begun_anew":
-            return f"a chain begins anew behind {finding.after}: what the service knew of it was lost"
-        case "cut_off":
-            return "the chain does not begin here, but the log does: what was before it was removed"
-        case "gap":
-            return f"between {finding.after} and this a record was removed, or {finding.after} was changed"
-        case "inserted":
-            return f"it follows {finding.other}: what stands between them was put in, or moved here"
-        case "moved":
-            return f"what it follows stands behind it, at {finding.other}: the order was changed"
-        case "headless":
-            return "the newest records are gone: the service has written more than this"
+    return _WRONG[finding.what].format(after=finding.after, other=finding.other)
 
 
 def finding_object(finding: Finding) -> dict[str, Any]:

@@ -18,7 +18,9 @@ VERSION: Final = 1
 SERVICES: Final = ("gatekeeper", "router")
 FOR_EVER: Final = 2**63
 
-What = Literal["unreadable", "rekeyed", "begun_anew", "cut_off", "gap", "inserted", "moved", "headless"]
+What = Literal[
+    "unreadable", "rekeyed", "begun_anew", "cut_off", "gap", "inserted", "moved", "headless", "unsaid"
+]
 
 
 class Place(msgspec.Struct, frozen=True):
@@ -147,7 +149,8 @@ class Chains:
 
     def _find(self, what: What, chain: Followed, link: Link) -> None:
         last = chain.last or link
-        where = (chain.service, chain.partition, link.offset, last.said.at, link.said.at)
+        began, at = sorted((last.said.at, link.said.at))  # one of them may be what was changed
+        where = (chain.service, chain.partition, link.offset, began, at)
         after = None if chain.last is None else last.offset
         self.findings.append(Finding(what, *where, after=after, proved=chain.proved))
 
@@ -160,8 +163,18 @@ class Chains:
             if head and name not in self.found and (name in self.chains or self.begins.get(name[1], 1) == 0)
         ]
 
-    def end(self) -> None:
-        """Everything has been told: what is missing at the end is found now."""
+    def end(self, heads: Mapping[tuple[str, int], str] | None = None) -> None:
+        """Everything has been told: what is missing at the end, or too much there, is found now.
+
+        `heads` are the newest digests as they are after the last record was read: a service names what it
+        writes in the same transaction, so a record behind a head that has not moved is none of its own.
+        """
+        for name, chain in self.chains.items():
+            last, head = chain.last, (heads or {}).get(name)
+            if last is None or head is None or head != self.heads.get(name) or name not in self.found:
+                continue
+            if head != last.digest:
+                self.findings.append(Finding("unsaid", *name, last.offset, last.said.at, FOR_EVER))
         for service, partition in self.headless:
             chain = self.chains.get((service, partition), Followed(service, partition))
             last, after = chain.last, chain.last.offset if chain.last is not None else None
