@@ -164,7 +164,8 @@ def print_receipt(receipt: Receipt) -> None:
             typer.echo(plain(f"    decided already: {_decided(entry.decided)}"))
     waiting = receipt.batch.get("waitingFor") or []
     if receipt.batch.get("complete"):
-        typer.echo("  all is answered; the agent goes on")
+        held = "what is answered is not sent yet: an alert says why"
+        typer.echo("  all is answered; the agent goes on" if receipt.batch.get("runId") else f"  {held}")
     elif waiting:
         typer.echo(plain(f"  the agent waits for {', '.join(waiting)}"))
 

@@ -40,6 +40,16 @@ def test_what_the_router_answered_itself_is_told_so(capsys: pytest.CaptureFixtur
     assert "decided already: cancelled by the router (deadline)" in capsys.readouterr().out
 
 
+@pytest.mark.parametrize(("run", "said"), [("hs-1", "the agent goes on"), (None, "is not sent yet")])
+def test_a_batch_that_is_held_is_not_told_as_sent(
+    capsys: pytest.CaptureFixture[str], run: str | None, said: str
+) -> None:
+    batch = {"complete": True, "waitingFor": [], "runId": run}
+    print_receipt(receipt("ALREADY_DECIDED").model_copy(update={"verdict": "accepted", "batch": batch}))
+
+    assert said in capsys.readouterr().out
+
+
 def test_a_code_of_a_newer_router_is_told_as_it_is(capsys: pytest.CaptureFixture[str]) -> None:
     print_receipt(receipt("WRONG_MOON"))
 
