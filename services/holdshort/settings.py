@@ -127,7 +127,9 @@ class Config(Model):
     installation: str = Field(
         "holdshort", pattern=r"\S", max_length=128, description="Its name in signed decisions (`aud`)."
     )
-    deadline_margin: DurationMs = Field(60_000, description="Answers must be there so long before expiry.")
+    deadline_margin: DurationMs = Field(
+        60_000, description="Answers must be there so long before expiry; at least 3 s."
+    )
     claim_lease: Lease = Field(10 * 60_000, description="How long a claim holds.")
     max_attempts: int = Field(
         5,

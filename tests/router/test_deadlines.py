@@ -56,6 +56,16 @@ async def test_of_a_short_time_people_have_three_quarters(s: System) -> None:
     assert EPOCH_MS + 40_000 < shown["deadline"] < EPOCH_MS + 50_000
 
 
+@on(PLAIN + "deadline_margin: 0s\n")
+async def test_an_answer_in_time_arrives_in_time_however_short_the_margin(s: System) -> None:
+    await pause(s, question("a", "p:x", expiresAt=minute(0.2)), question("b", "d:x"))
+    await s.decide("payments", "t", {"a": YES})
+
+    await passes(0.2)
+
+    assert answers(runs(s)[0]) == {"a": YES, "b": "cancelled"}
+
+
 @on(SHORT)
 async def test_what_has_no_deadline_ends_by_its_ttl(s: System) -> None:
     await pause(s, question("a", "p:x"), question("b", "d:x"))

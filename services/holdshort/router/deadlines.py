@@ -20,6 +20,8 @@ from holdshort.router.turn import Turn
 # Frameworks that take a cancel for a default answer, or hand the node something truthy (notes/agui.md 6.19).
 UNSAFE_FRAMEWORKS: Final = ("langgraph", "crewai")
 
+LEAST_MARGIN_MS = 3_000  # two seconds by which deadlines fire late, and the way of the batch to the gate
+
 _replace = msgspec.structs.replace
 
 
@@ -69,8 +71,12 @@ def fill_at(gathering: Gathering, asked: Asked, rules: Rules) -> int:
 
 
 def _margin(gathering: Gathering, expiry: int, rules: Rules) -> int:
-    """Of a short time to answer, a quarter: people shall have most of it."""
-    return min(rules.deadline_margin_ms, (expiry - gathering.last_put) // 4)
+    """Of a short time to answer, a quarter: people shall have most of it.
+
+    But what they answer must arrive before the expiry: a deadline fires late (engine 4).
+    """
+    left = expiry - gathering.last_put
+    return max(min(rules.deadline_margin_ms, left // 4), min(LEAST_MARGIN_MS, left // 2))
 
 
 def _end(gathering: Gathering, asked: Asked) -> int:
