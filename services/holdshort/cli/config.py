@@ -19,14 +19,16 @@ def check(
     nothing are warnings.
     """
     from holdshort.findings import findings  # noqa: PLC0415 - heavy
-    from holdshort.settings import MendSettingsError, load_config, load_settings  # noqa: PLC0415 - heavy
+    from holdshort.settings import MendSettingsError, load_config, load_settings, rules_of  # noqa: PLC0415
 
     if file is None:
-        settings = load_settings()[1]
+        _, settings, config = load_settings()
         if settings.config is None:
             raise MendSettingsError("nothing to check: name a file, or set HOLDSHORT_CONFIG")
         file = settings.config
-    config = load_config(file)
+        rules_of(settings, config)  # what the services ask of the environment besides
+    else:
+        config = load_config(file)
     warnings = list(
         findings(
             config.routes,

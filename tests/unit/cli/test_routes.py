@@ -184,3 +184,15 @@ def test_config_check_warns_and_is_strict_if_asked(file: Path) -> None:
 def test_config_check_is_strict_about_warnings_alone(file: Path) -> None:
     file.write_text("teams: {a: {}}\ndefault_team: a\n")
     assert holdshort("config", "check", "--strict").exit_code == 0
+
+
+def test_config_check_asks_for_the_key_that_the_services_will_ask_for(
+    file: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    file.write_text("teams: {a: {}}\ndefault_team: a\naudit: {hash_ids: true}\n")
+    without = holdshort("config", "check")
+    monkeypatch.setenv("HOLDSHORT_AUDIT_KEY", "0123456789abcdef")
+
+    assert without.exit_code != 0
+    assert "HOLDSHORT_AUDIT_KEY_FILE" in str(without.exception)
+    assert holdshort("config", "check").exit_code == 0
