@@ -53,9 +53,10 @@ class Proxy:
         self.links: set[Link] = set()
         self._server: asyncio.Server | None = None
         self._tasks: set[asyncio.Task[None]] = set()
+        self._open: set[asyncio.StreamWriter] = set()  # every connection of ours, to either side
 
     async def start(self) -> None:
-        self._server = await asyncio.start_server(self._serve, HOST, self.port)
+        self._server = await asyncio.start_server(self._accept, HOST, self.port)
 
     async def stop(self) -> None:
         if self._server is not None:
@@ -64,6 +65,8 @@ class Proxy:
         for task in list(self._tasks):
             task.cancel()
         await asyncio.gather(*self._tasks, return_exceptions=True)
+        for writer in list(self._open):
+            await self.close(writer)
         if self._server is not None:
             await self._server.wait_closed()
 
@@ -90,30 +93,44 @@ class Proxy:
         self._tasks.add(task)
         task.add_done_callback(self._tasks.discard)
 
+    def _accept(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        self._open.add(writer)
+        self.spawn(self._serve(reader, writer))
+
     async def _serve(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         try:
-            broker = await asyncio.open_connection(HOST, self.broker)
+            broker = await self._connect()
         except OSError:
-            await _abort(writer)
+            await self.close(writer)
             return
-        self.spawn(Link(self, (reader, writer), broker).carry())
+        await Link(self, (reader, writer), broker).carry()
+
+    async def _connect(self) -> tuple[asyncio.StreamReader, asyncio.StreamWriter]:
+        reader, writer = await asyncio.open_connection(HOST, self.broker)
+        self._open.add(writer)
+        return reader, writer
+
+    async def close(self, writer: asyncio.StreamWriter) -> None:
+        self._open.discard(writer)
+        writer.transport.abort()
+        with suppress(OSError):
+            await writer.wait_closed()
 
     async def deliver(
         self, trap: Trap, frame: bytes, broker: "tuple[asyncio.StreamReader, asyncio.StreamWriter] | None"
     ) -> None:
         """Send a request that nobody waits for any more, and note what the broker says to it."""
         await asyncio.sleep(trap.after)
-        writer: asyncio.StreamWriter | None = None
         with suppress(OSError, TimeoutError, asyncio.IncompleteReadError):
+            reader, writer = broker = broker or await self._connect()
             async with asyncio.timeout(ANSWER_PATIENCE_S):
-                reader, writer = broker or await asyncio.open_connection(HOST, self.broker)
                 writer.write(frame)
                 while (answer := await _frame(reader))[4:8] != frame[8:12]:  # the correlation id
                     pass
-                [error] = struct.unpack_from(">h", answer, _ERROR_AT)
-                self.traps.delivered[f"{trap.trick}, {f'refused by {error}' if error else 'taken'}:"] += 1
-        if writer is not None:
-            await _abort(writer)
+            [error] = struct.unpack_from(">h", answer, _ERROR_AT)
+            self.traps.delivered[f"{trap.trick}, {f'refused by {error}' if error else 'taken'}:"] += 1
+        if broker is not None:
+            await self.close(broker[1])
 
 
 class Link:
@@ -152,9 +169,9 @@ class Link:
             for way in ways:
                 way.cancel()
             done = await asyncio.gather(*ways, return_exceptions=True)
-            await _abort(self._client[1])
+            await self._proxy.close(self._client[1])
             if not any(isinstance(one, _HeldBackError) for one in done):
-                await _abort(self._broker[1])
+                await self._proxy.close(self._broker[1])
 
     async def _requests(self) -> None:
         with suppress(OSError, asyncio.IncompleteReadError):
@@ -182,12 +199,6 @@ class Link:
         stalled = self._stalled_until - asyncio.get_running_loop().time()
         if (wait := max(self._proxy.delay, stalled)) > 0:
             await asyncio.sleep(wait)
-
-
-async def _abort(writer: asyncio.StreamWriter) -> None:
-    writer.transport.abort()
-    with suppress(OSError):
-        await writer.wait_closed()
 
 
 async def _frame(reader: asyncio.StreamReader) -> bytes:

@@ -40,6 +40,9 @@ class Broker:
     async def stop(self) -> None:
         assert self._server is not None
         self._server.close()
+        await self.everyone_gone()
+
+    async def everyone_gone(self) -> None:
         await self._open.join()
 
 
@@ -153,3 +156,17 @@ async def test_a_stalled_connection_is_overtaken() -> None:
         assert await slow == 2
 
         assert [await asked(broker) for _ in range(3)] == [(FETCH, 1), (FETCH, 3), (FETCH, 2)]
+
+
+async def test_a_proxy_that_stops_leaves_nothing_open_whatever_it_held_back() -> None:
+    traps = Traps()
+    async with proxied(traps) as (broker, proxy, connect):
+        client = await connect()
+        traps.lay(Trap("late", 60))
+        with pytest.raises((asyncio.IncompleteReadError, ConnectionError)):
+            await client.ask(END_TXN, 1)
+
+        await proxy.stop()
+
+        async with asyncio.timeout(5):
+            await broker.everyone_gone()
