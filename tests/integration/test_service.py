@@ -22,7 +22,7 @@ from confluent_kafka.admin import (
     OffsetSpec,
     ResourceType,
 )
-from tests.clients import Wire, an_input
+from tests.clients import Json, Wire, an_input
 from tests.installations import TWO_TEAMS, installed
 
 pytestmark = [pytest.mark.broker, pytest.mark.system]
@@ -206,6 +206,38 @@ def test_a_lane_that_lost_its_input_goes_on_once_the_loss_is_accepted(
         assert holdshort(environment, *command, "--yes").returncode == 0
         assert any("lane_runs" in line and json.loads(line)["lane"] == 0 for line in process.stdout)
     assert holdshort(environment, *command, "--yes").returncode == 1
+
+
+def test_a_service_halts_soon_when_its_state_is_deleted_and_made_again(
+    bootstrap_servers: str, environment: dict[str, str]
+) -> None:
+    """It is idle: nothing it reads or writes tells it."""
+    assert holdshort(environment, "topics", "apply").returncode == 0
+    name = environment["HOLDSHORT_PREFIX"] + "pending"
+    admin = AdminClient({"bootstrap.servers": bootstrap_servers})
+    with serving(environment, "gatekeeper") as gate, serving(environment, "router") as router:
+        for process in (gate, router):
+            assert process.stdout is not None
+            assert any("lane_runs" in line for line in process.stdout)
+        admin.delete_topics([name])[name].result()
+        for process in (gate, router):
+            first = halt_of(process)
+            assert (first["reason"], first["command"]) == ("no such topic: pending", "holdshort topics apply")
+        assert holdshort(environment, "topics", "apply").returncode == 0
+        began = time.monotonic()
+        for service, process in (("gatekeeper", gate), ("router", router)):
+            halted = halt_of(process)
+            assert halted["reason"] == "pending is not the topic it was: it was deleted and made again"
+            assert halted["command"] == f"holdshort lanes accept-loss {service} 0"
+            assert holdshort(environment, *halted["command"].split()[1:], "--yes").returncode == 0
+            assert process.stdout is not None
+            assert any("lane_runs" in line for line in process.stdout)
+        assert time.monotonic() - began < 60
+
+
+def halt_of(process: "subprocess.Popen[str]") -> Json:
+    assert process.stdout is not None
+    return json.loads(next(line for line in process.stdout if "lane_halted" in line))
 
 
 def test_two_processes_of_one_name_are_told(environment: dict[str, str]) -> None:

@@ -308,6 +308,43 @@ async def test_an_input_that_was_deleted_and_made_again_halts() -> None:
 
 
 @simulated
+async def test_a_lane_that_runs_halts_when_its_topic_is_made_again() -> None:
+    async with scene() as one:
+        process = await one.start()
+        await one.send("a")
+        for topic in ("state", "table"):
+            one.world.broker.create(topic, 6)
+
+            await pass_time(5)
+            halt = process.runner.tasks[0].halt
+            assert halt is not None, "an idle lane has not looked at its topics"
+            assert halt.reason == f"{topic} is not the topic it was: it was deleted and made again"
+            assert halt.command == ACCEPT
+            await accept(one)
+            await pass_time(5)
+            assert 0 not in process.halted()
+
+
+@simulated
+async def test_a_lane_whose_topic_is_gone_halts_and_looks_again_when_it_is_there() -> None:
+    async with scene() as one:
+        process = await one.start()
+        await one.send("a")
+        gone, known = one.world.broker.topics.pop("slow"), one.world.broker.ids.pop("slow")
+
+        await pass_time(10)
+        halt = process.runner.tasks[0].halt
+        assert halt is not None
+        assert (halt.reason, halt.command) == ("no such topic: slow", "holdshort topics apply")
+
+        one.world.broker.topics["slow"], one.world.broker.ids["slow"] = gone, known
+        await pass_time(5)
+        assert process.halted() == {}
+        await one.send("a")
+        assert one.outputs() == ["1:a:-", "2:a:-"]
+
+
+@simulated
 async def test_retention_that_overtakes_the_position_halts() -> None:
     async with scene() as one:
         first = await one.start()

@@ -10,6 +10,8 @@ Whatever happens inside a transaction becomes one of these at one height, in tas
 from an error's text, and an outcome that is not known is always Retry: only the log knows.
 """
 
+from collections.abc import Collection
+
 
 class StreamError(Exception):
     """The base of them; never raised itself."""
@@ -24,12 +26,18 @@ class Fenced(StreamError):  # noqa: N818 - named after the remedy, not as an err
 
 
 class Halt(StreamError):  # noqa: N818 - named after the remedy, not as an error
-    """The lane cannot go on without losing or doubling something; `command` accepts the loss explicitly."""
+    """The lane cannot go on without losing or doubling something; `command` accepts the loss explicitly.
 
-    def __init__(self, reason: str, command: str | None = None) -> None:
+    With topics that are `missing`, the lane looks again by itself once all of them are there.
+    """
+
+    def __init__(
+        self, reason: str, command: str | None = None, *, missing: Collection[str] = frozenset()
+    ) -> None:
         super().__init__(reason)
         self.reason = reason
         self.command = command
+        self.missing = missing
 
 
 class Fatal(StreamError):  # noqa: N818 - named after the remedy, not as an error

@@ -37,8 +37,9 @@ async def look(
     """
     changelog = Changelog()
     restore = Restore(number, settings, kafka.log, changelog, decider)
+    ids = await restore.topic_ids()
     ends = await restore.read_changelog()
-    known, ids = changelog.positions, await restore.topic_ids()
+    known = changelog.positions
     if known is not None:
         check_shape(known, settings)
     lost = [*_lost_positions(known, start), *_lost_state(decider.state, known, ends, ids)]

@@ -11,7 +11,7 @@ from dataclasses import dataclass, field
 from typing import Literal
 
 from holdshort.contract.keys import partition_of
-from holdshort.stream.errors import Fenced, Halt, Retry
+from holdshort.stream.errors import Fenced, Retry
 from holdshort.stream.ports import Assigned, Clock, Inputs, Membership, Positions, Transactions
 from holdshort.stream.records import Headers, Output, Record, RecordPlace, TopicPartition
 
@@ -289,9 +289,11 @@ class MemoryInputs:
         return taken
 
     def _read(self, where: TopicPartition, most: int) -> list[Record]:
+        if where.topic not in self._kafka.broker.topics:
+            return []  # as of a broker that does not know it
         partition, position = self._kafka.broker.partition(where), self._positions[where]
         if not partition.start <= position <= partition.end:
-            raise Halt(f"a position is not in the log any more: {where}")
+            raise Retry(f"{where.topic}/{where.partition} does not hold what is read next")
         end = partition.stable_end()
         records = partition.read(position, end, committed=True)
         if len(records) > most:

@@ -39,8 +39,8 @@ class Inputs(Protocol):
 
         If there is nothing, waits for it up to `patience` seconds.
 
-        Only committed records, those of a partition in order. Raises Halt if a position lies outside its
-        partition, Retry for other trouble.
+        Only committed records, those of a partition in order. Raises Retry, also if a position
+        lies outside its partition: what that means is seen when the lane begins again.
         """
         ...
 

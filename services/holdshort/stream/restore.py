@@ -5,7 +5,7 @@ command by which an operator accepts it.
 """
 
 import asyncio
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from typing import Generic, TypeVar
 
 from holdshort.stream.changelog import Changelog
@@ -37,9 +37,9 @@ class Restore(Generic[S]):
     async def lane(self) -> Lane[S]:
         """Raises Halt where going on would lose or double something, Retry for passing trouble."""
         decider, settings = self._decider, self.settings
+        topics = await self.topic_ids()  # first: what is not there cannot be read
         ends = await self.read_changelog()
         positions = self._changelog.positions
-        topics = await self.topic_ids()
         self._check(positions, ends, topics)
         stores = {
             partition: await self._store(partition) for partition in settings.partitions_of(self.number)
@@ -81,12 +81,12 @@ class Restore(Generic[S]):
         topics = {decider.state, self.settings.positions, *decider.tables, *_topics(decider)}
         ids = await self._log.topic_ids(topics)
         if missing := topics - ids.keys():
-            raise Halt(f"no such topic: {', '.join(sorted(missing))}", "holdshort topics apply")
+            raise gone(missing)
         return ids
 
     def _check(self, positions: Positions | None, ends: Mapping[int, int], topics: Mapping[str, str]) -> None:
         """State and positions belong together, and to this cluster and this configuration."""
-        accept = f"holdshort lanes accept-loss {self.settings.app} {self.number}"
+        accept = accepting(self.settings, self.number)
         if positions is None:
             if self._changelog.seen:
                 raise Halt(f"{self._decider.state} holds records, but the positions are missing", accept)
@@ -94,7 +94,7 @@ class Restore(Generic[S]):
         check_shape(positions, self.settings)
         for topic, id_ in topics.items():
             if positions.topics.get(topic, id_) != id_:
-                raise Halt(f"{topic} is not the topic it was: it was deleted and made again", accept)
+                raise made_again(topic, self.settings, self.number)
         for partition, end in ends.items():
             if end < (known := positions.changelog.get(str(partition), 0)):
                 raise Halt(f"{self._decider.state}/{partition} ends at {end}, before {known}", accept)
@@ -142,10 +142,26 @@ class Restore(Generic[S]):
                 raise Halt(
                     f"{one.topic}/{one.partition} was read up to {known.offset}, "
                     f"but now goes from {beginnings[one]} to {ends[one]}",
-                    f"holdshort lanes accept-loss {self.settings.app} {self.number}",
+                    accepting(self.settings, self.number),
                 )
             lane.start[one] = known.offset
             lane.times[one] = known.now
+
+
+def gone(missing: Collection[str]) -> Halt:
+    """Topics that are not there: without them nothing is judged."""
+    return Halt(f"no such topic: {', '.join(sorted(missing))}", "holdshort topics apply", missing=missing)
+
+
+def made_again(topic: str, settings: EngineSettings, lane: int) -> Halt:
+    """A topic of the same name with another id: offsets and state of before are not those of this one."""
+    reason = f"{topic} is not the topic it was: it was deleted and made again"
+    return Halt(reason, accepting(settings, lane))
+
+
+def accepting(settings: EngineSettings, lane: int) -> str:
+    """The command by which an operator gives up what a lane has lost."""
+    return f"holdshort lanes accept-loss {settings.app} {lane}"
 
 
 def check_shape(positions: Positions, settings: EngineSettings) -> None:

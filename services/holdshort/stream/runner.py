@@ -6,13 +6,15 @@ never a record.
 """
 
 import asyncio
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from typing import Any, Final, Generic, TypeVar
 
 from holdshort.stream.decider import Decider
 from holdshort.stream.engine_settings import EngineSettings
-from holdshort.stream.errors import Fenced
+from holdshort.stream.errors import Fenced, Retry
+from holdshort.stream.lane import Lane
 from holdshort.stream.lifecycle import State
 from holdshort.stream.ports import Clock, Kafka, Membership
 from holdshort.stream.task import Task
@@ -23,6 +25,7 @@ S = TypeVar("S")
 
 STILL_OURS_S: Final = 7.0  # longer than a session: by then the group has dropped a stale owner
 BEAT_S: Final = 1.0
+LOOK_S: Final = 2.0  # how often it is asked whether the topics are still those that they were
 TELL_S: Final = 5.0  # how often the group is told of positions, for tools that show lag
 
 
@@ -69,6 +72,8 @@ class Runner(Generic[S]):
         self._fatal: BaseException | None = None
         self._told_at = clock.monotonic()
         self._telling: asyncio.Task[None] | None = None
+        self._looked_at = clock.monotonic()
+        self._looking: asyncio.Task[None] | None = None
 
     async def run(self) -> None:
         """Share the lanes until `stop`. Raises Fatal, or whatever defect ended a task."""
@@ -98,6 +103,7 @@ class Runner(Generic[S]):
         if self._membership is not None:
             self._membership.check()
             self._tell(self._membership)
+        self._look()
         try:
             async with asyncio.timeout(BEAT_S):
                 await self._ended.wait()
@@ -114,13 +120,30 @@ class Runner(Generic[S]):
         if positions:
             self._telling = asyncio.create_task(membership.tell(positions))
 
+    def _look(self) -> None:
+        """Now and then, and never waited for: a lane must not write on to a topic that was made again."""
+        if self.last_beat - self._looked_at < LOOK_S or (self._looking and not self._looking.done()):
+            return
+        self._looked_at = self.last_beat
+        lanes = [(task, task.lane) for task in self.tasks.values() if task.lane is not None]
+        if lanes:
+            self._looking = asyncio.create_task(self._look_at(lanes))
+
+    async def _look_at(self, lanes: Sequence[tuple[Task[S], Lane[S]]]) -> None:
+        with suppress(Retry):  # whoever needs the topics meets the trouble, too
+            topics = {topic for _, lane in lanes for topic in lane.topics}
+            ids = await self._kafka.log.topic_ids(topics)
+            for task, lane in lanes:
+                task.look_at(lane, {topic: id_ for topic, id_ in ids.items() if topic in lane.topics})
+
     async def _leave(self) -> None:
         """Leave the group only when nothing is in flight: others then take over without waiting."""
         for task in self.tasks.values():
             task.stop()
         await asyncio.gather(*self._running.values(), return_exceptions=True)
-        if self._telling is not None:
-            self._telling.cancel()
+        for aside in (self._telling, self._looking):
+            if aside is not None:
+                aside.cancel()
         if self._membership is not None:
             await self._membership.leave()
 

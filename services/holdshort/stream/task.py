@@ -6,7 +6,7 @@ the lane begins again with a fence: the log alone says whether a transaction hap
 
 import asyncio
 import traceback
-from collections.abc import Awaitable, Callable, Iterator, Sequence
+from collections.abc import Awaitable, Callable, Collection, Iterator, Mapping, Sequence
 from contextlib import suppress
 from typing import Final, Generic, TypeVar
 
@@ -19,7 +19,7 @@ from holdshort.stream.lane import Lane
 from holdshort.stream.lifecycle import State
 from holdshort.stream.ports import Clock, Inputs, Kafka, Positions, Transactions
 from holdshort.stream.records import Record, TopicPartition
-from holdshort.stream.restore import Restore
+from holdshort.stream.restore import Restore, gone, made_again
 from holdshort.telemetry.logs import Event, logger
 from holdshort.telemetry.metrics import EngineMetrics
 
@@ -59,6 +59,8 @@ class Task(Generic[S]):
         self._log = logger().bind(service=settings.app, lane=number)
         self._stopping = asyncio.Event()
         self._renewing = asyncio.Event()
+        self._missed: frozenset[str] = frozenset()
+        self._changed: Halt | None = None
         self._transactions: Transactions | None = None
         self._inputs: Inputs | None = None
         self._backlog: list[Record] = []
@@ -73,6 +75,22 @@ class Task(Generic[S]):
     def renew(self) -> None:
         """Finish the batch in hand, and begin again with a new decider: the rules have changed."""
         self._renewing.set()
+
+    def look_at(self, lane: Lane[S], ids: Mapping[str, str]) -> None:
+        """What ids the topics have by now with which this life of the lane began; on others it halts.
+
+        A topic that is not there is looked for once more first: a broker that has just started may not know
+        it yet.
+        """
+        if lane is not self.lane or self.state is not State.RUNNING:
+            return
+        missing = frozenset(lane.topics.keys() - ids.keys())
+        others = [topic for topic, id_ in ids.items() if lane.topics.get(topic, id_) != id_]
+        if others:
+            self._changed = made_again(min(others), self._settings, self.number)
+        elif missing & self._missed:
+            self._changed = gone(missing & self._missed)
+        self._missed = missing
 
     async def run(self) -> None:
         """Own the lane until it is stopped; halted, wait there for a human. Raises Fenced and Fatal."""
@@ -118,7 +136,10 @@ class Task(Generic[S]):
         )
 
     async def _until_accepted(self) -> None:
-        """Wait until somebody has written other positions (loss.py), and then read the log anew."""
+        """Wait until somebody has written other positions (loss.py), and then read the log anew.
+
+        Where topics are missing, also until they are there.
+        """
         where = TopicPartition(self._settings.positions, self.number)
         known: int | None = None
         while not self._stopping.is_set():
@@ -126,12 +147,21 @@ class Task(Generic[S]):
                 end = (await self._kafka.log.ends([where], committed=True))[where]
                 if known is not None and end != known:
                     self._log.warning(Event.LANE_LOSS_ACCEPTED)
-                    self.halt, self.changelog = None, Changelog()
+                    self._begin_anew()
                     return
                 known = end
+                if self.halt and self.halt.missing and await self._all_there(self.halt.missing):
+                    self._begin_anew()
+                    return
             with suppress(TimeoutError):
                 async with asyncio.timeout(HALTED_LOOK_S):
                     await self._stopping.wait()
+
+    async def _all_there(self, topics: Collection[str]) -> bool:
+        return not set(topics) - (await self._kafka.log.topic_ids(topics)).keys()
+
+    def _begin_anew(self) -> None:
+        self.halt, self.changelog = None, Changelog()
 
     async def _let_go(self) -> None:
         """Drop producer, reader and backlog; what the changelog said so far is kept for the next restore."""
@@ -178,6 +208,7 @@ class Task(Generic[S]):
         restore = Restore(self.number, self._settings, self._kafka.log, self.changelog, self._new_decider())
         with self._metrics.restoring():
             lane = self.lane = await restore.lane()
+        self._changed, self._missed = None, frozenset()
         # 4. Seek the inputs to the restored positions.
         self._inputs = await self._kafka.read(lane.start, [lane.decider.tables, *lane.decider.ranks])
         self._become(State.RUNNING)
@@ -189,6 +220,8 @@ class Task(Generic[S]):
             records = await self._take(lane, self._inputs)
             if self._renewing.is_set():
                 break  # they are read again, and judged by the new rules
+            if self._changed is not None:
+                raise self._changed
             await self._process(lane, self._transactions, self._inputs, records)
             self.last_turn = self._clock.monotonic()
         # 6. Anything went wrong, or the rules are new: `_live` discards everything and begins again at 2.

@@ -12,7 +12,7 @@ from typing import Final
 
 from aiokafka.errors import KafkaError, OffsetOutOfRangeError, for_code
 
-from holdshort.stream.errors import Halt, Retry, StreamError
+from holdshort.stream.errors import Retry, StreamError
 from holdshort.stream.kafka.batches import Page
 from holdshort.stream.kafka.consumers import said
 from holdshort.stream.kafka.fetching import Fetched, Fetcher
@@ -161,7 +161,8 @@ class AioInputs:
             if page is None:
                 error = for_code(code)(where.topic)
                 if isinstance(error, OffsetOutOfRangeError):
-                    self._give_up(Halt(f"a position is not in the log any more: {where}"))
+                    # The next restore compares stored positions and log, and halts if that is what is wrong.
+                    self._give_up(Retry(f"{where.topic}/{where.partition} does not hold what is read next"))
                 continue
             buffer = self._buffers[where]
             buffer.end = end
