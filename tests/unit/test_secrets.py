@@ -3,6 +3,7 @@
 Those that need one are in tests/security/test_secrets.py.
 """
 
+import json
 import os
 import subprocess
 import sys
@@ -24,6 +25,7 @@ SECRETS = {
     "KAFKA_SASL_USERNAME": "me",
     "KAFKA_SASL_PASSWORD": MARK,
     "KAFKA_SSL_KEY_PASSWORD": MARK,
+    "HOLDSHORT_AUDIT_KEY": f"{MARK}, and long enough",
 }
 
 
@@ -50,6 +52,15 @@ def test_what_is_made_of_them_keeps_it_too(kafka: KafkaSettings, tmp_path: Path)
     assert [thing for thing in things if MARK in f"{thing!r} {thing}"] == []
 
 
+def test_the_key_of_the_audit_shows_itself_nowhere() -> None:
+    settings = load_settings(SECRETS)[1]
+    assert settings.hash_key() is not None
+    shown = (
+        f"{settings!r} {settings} {settings.model_dump_json()} {settings.hash_key()!r} {settings.hash_key()}"
+    )
+    assert MARK not in shown
+
+
 @pytest.mark.parametrize("wrong", ["KAFKA_SECURITY_PROTOCOL", "KAFKA_SASL_MECHANISM"])
 def test_a_mistake_in_the_settings_shows_it_neither_in_a_sentence_nor_in_a_trace(wrong: str) -> None:
     """Somebody may have swapped two variables; pydantic would show what it was given."""
@@ -65,8 +76,37 @@ def test_config_show_masks_it(tmp_path: Path) -> None:
 
     done = run("-m", "holdshort.cli", "config", "show", KAFKA_SASL_PASSWORD_FILE=str(file))
 
-    assert '"sasl_password": "**********"' in done.stdout
+    for name in ("sasl_password", "ssl_key_password", "audit_key"):
+        assert f'"{name}": "**********"' in done.stdout
     assert MARK not in done.stdout + done.stderr
+
+
+@pytest.mark.parametrize("service", ["gatekeeper", "router"])
+def test_a_service_logs_at_its_start_what_it_runs_with_and_no_secret(service: str, tmp_path: Path) -> None:
+    file = tmp_path / "holdshort.yaml"
+    file.write_text("teams: {payments: {}}\nagents: {default: {}, other: {cancel: unsafe}}\n")
+    more = {
+        "KAFKA_BOOTSTRAP_SERVERS": "127.0.0.1:1",
+        "HOLDSHORT_CONFIG": str(file),
+        "HOLDSHORT_MANAGEMENT_PORT": "0",
+        "HOLDSHORT_LANES": "2",
+    }
+    command = [sys.executable, "-m", "holdshort.cli", service]
+    with subprocess.Popen(
+        command, env={**os.environ, **SECRETS, **more}, stdout=subprocess.PIPE, text=True
+    ) as process:
+        assert process.stdout is not None
+        first = process.stdout.readline()
+        process.kill()
+
+    said = json.loads(first)
+    assert said["event"] == "service_starts"
+    assert said["kafka"]["bootstrap_servers"] == "127.0.0.1:1"
+    assert said["settings"]["lanes"] == 2
+    assert said["configuration"]["agents"] == {"default": {}, "other": {"cancel": "unsafe"}}
+    assert list(said["configuration"]["teams"]) == ["payments"]
+    assert said["kafka"]["sasl_password"] == said["settings"]["audit_key"] == "**********"
+    assert MARK not in first
 
 
 CRASH = """

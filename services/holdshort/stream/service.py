@@ -76,6 +76,11 @@ class Service(Generic[S]):
         self.registry = registry
         self.runner: Runner[S] | None = None
         self._connection = connection_of(kafka, f"holdshort-{app}")
+        self._effective = {  # secrets are masked by their type
+            "kafka": kafka.model_dump(mode="json", exclude_none=True),
+            "settings": settings.model_dump(mode="json", exclude_none=True),
+            "configuration": config.model_dump(mode="json", exclude_defaults=True),
+        }
         self._topics = _topics_of(app, config)
         self._application = application
         log = logger().bind(service=app)
@@ -126,7 +131,7 @@ class Service(Generic[S]):
         )
         try:
             management.start()
-            log.info(Event.SERVICE_STARTS, management=management.address)
+            log.info(Event.SERVICE_STARTS, management=management.address, **self._effective)
             warn_if_overheard(self._connection)
             _run(self._serve())
         except (Fatal, OSError) as error:
