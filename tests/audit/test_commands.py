@@ -109,8 +109,11 @@ async def test_the_export_is_the_records_byte_for_byte(site: Installation, tmp_p
     done = await run(environment(site), "audit", "export")
 
     written = {(one.partition, one.offset): one.raw for one in site.wire.of(AUDIT)}
-    assert {(one["partition"], one["offset"]) for one in done.objects} == set(written)
-    for line, one in zip(done.out.splitlines(), done.objects, strict=True):
+    records, covers = done.objects[:-1], done.objects[-1]["covers"]
+    assert {(one["partition"], one["offset"]) for one in records} == set(written)
+    assert sum(one["records"] for one in covers["chains"]) == len(records)
+    assert [one["partition"] for one in covers["partitions"]] == list(range(site.partitions))
+    for line, one in zip(done.out.splitlines(), records, strict=False):
         raw = (written[one["partition"], one["offset"]] or b"").decode()
         assert raw in line
         assert one["digest"] == digest(raw)
@@ -119,16 +122,21 @@ async def test_the_export_is_the_records_byte_for_byte(site: Installation, tmp_p
     file.write_text(done.out)
     whole = await run({}, "audit", "verify", "--file", str(file))
     assert whole.status == 0, whole.out
-    lines = done.out.splitlines(keepends=True)
-    file.write_text("".join(lines[:5] + lines[6:]))
+    assert "and all that was exported is here" in whole.out
+    *lines, last = done.out.splitlines(keepends=True)
+    file.write_text("".join([*lines[:5], *lines[6:], last]))
     assert (await run({}, "audit", "verify", "--file", str(file))).status == 1
-    file.write_text("".join([*lines[:-1], lines[-1].replace('"verdict":"', '"verdict":"not ')]))
+    file.write_text("".join([*lines[:-1], lines[-1].replace('"verdict":"', '"verdict":"not '), last]))
     changed = await run({}, "audit", "verify", "--file", str(file))
     assert changed.status == 2
     assert f"line {len(lines)}: changed since" in changed.err
-    file.write_text("".join([*lines, lines[0]]))
+    file.write_text("".join([*lines, lines[0], last]))
     doubled = await run({}, "audit", "verify", "--file", str(file))
     assert "its offset is not behind the one before" in doubled.err
+    file.write_text("".join(lines))
+    cut_off = await run({}, "audit", "verify", "--file", str(file))
+    assert cut_off.status == 2
+    assert "its last line, which says what it covers, is missing" in cut_off.err
     file.write_text("")
     assert (await run({}, "audit", "verify", "--file", str(file))).status == 2
     file.write_text("not a line\n")
@@ -137,12 +145,58 @@ async def test_the_export_is_the_records_byte_for_byte(site: Installation, tmp_p
     assert "line 1: not a line of an export" in broken.err
 
 
+@pytest.mark.parametrize(
+    ("left_out", "said"),
+    [
+        ("a partition", "the newest records are gone"),
+        ("its newest", "the newest records are gone"),
+        ("its oldest", "what was before it was removed"),
+    ],
+)
+async def test_what_an_export_does_not_hold_any_more_is_found(
+    site: Installation, tmp_path: Path, left_out: str, said: str
+) -> None:
+    done = await run(environment(site), "audit", "export", "--since", "1h")
+    *lines, last = done.out.splitlines(keepends=True)
+    partition = json.loads(lines[0])["partition"]
+    mine = [line for line in lines if json.loads(line)["partition"] == partition]
+    others = [line for line in lines if line not in mine]
+    left = {"a partition": [], "its newest": mine[:-1], "its oldest": mine[1:]}[left_out]
+    file = tmp_path / "audit.jsonl"
+    file.write_text("".join([*left, *others, last]))
+
+    verified = await run({}, "audit", "verify", "--file", str(file))
+
+    assert verified.status == 1, verified.out
+    assert f"/{partition}, offset" in verified.out
+    assert said in verified.out
+
+
+async def test_a_narrowed_export_says_that_no_chain_is_whole_in_it(
+    site: Installation, tmp_path: Path
+) -> None:
+    done = await run(environment(site), "audit", "export", "--thread", "t-pay")
+    nobody = await run(environment(site), "audit", "export", "--thread", "t-nobody")
+    file = tmp_path / "audit.jsonl"
+    file.write_text(done.out)
+
+    verified = await run({}, "audit", "verify", "--file", str(file))
+    trail = await run({}, "audit", "trail", "t-pay", "--file", str(file))
+
+    assert (done.status, nobody.status) == (0, 1)
+    assert "the audit knows nothing of t-nobody" in nobody.err
+    assert verified.status == 2
+    assert "narrowed to one thread, so no chain is whole in it" in verified.err
+    assert trail.status == 0, trail.err
+    assert "the export is a narrowed one" in trail.out
+
+
 async def test_an_export_is_narrowed_by_thread_code_and_time(site: Installation) -> None:
     known = environment(site)
-    of_thread = (await run(known, "audit", "export", "--thread", "t-pay")).objects
-    refused = (await run(known, "audit", "export", "--code", "PENDING_INTERRUPTS")).objects
-    old = (await run(known, "audit", "export", "--until", "2020-01-01")).objects
-    late = (await run(known, "audit", "export", "--since", "1h")).objects
+    of_thread = (await run(known, "audit", "export", "--thread", "t-pay")).objects[:-1]
+    refused = (await run(known, "audit", "export", "--code", "PENDING_INTERRUPTS")).objects[:-1]
+    old = (await run(known, "audit", "export", "--until", "2020-01-01")).objects[:-1]
+    late = (await run(known, "audit", "export", "--since", "1h")).objects[:-1]
 
     assert {one["record"]["threadId"] for one in of_thread} == {"t-pay"}
     assert {one["record"]["verdict"] for one in of_thread} == {

@@ -78,14 +78,23 @@ async def test_a_thread_is_told_with_the_key_alone(site: Installation, tmp_path:
     assert "a decision of team payments is accepted" in told.out
     assert (unknown.status, wrong.status) == (1, 1)
     assert f"its threads are hashed: {VARIABLE}?" in unknown.err
+    assert f"is {VARIABLE} the key by which they were?" in wrong.err
 
 
-async def test_an_export_is_narrowed_to_a_thread_with_the_key_alone(site: Installation) -> None:
+async def test_an_export_is_narrowed_to_a_thread_with_the_key_alone(
+    site: Installation, tmp_path: Path
+) -> None:
     narrowed = await run(environment(site), "audit", "export", "--thread", THREAD)
     nothing = await run(keyless(site), "audit", "export", "--thread", THREAD)
+    other = tmp_path / "other.key"
+    other.write_text("another key, and long enough")
+    wrong = await run({**environment(site), VARIABLE: str(other)}, "audit", "export", "--thread", THREAD)
 
-    assert len(narrowed.objects) == len(site.wire.of("audit"))
-    assert nothing.objects == []
+    assert len(narrowed.objects[:-1]) == len(site.wire.of("audit"))
+    assert (narrowed.status, nothing.status, wrong.status) == (0, 1, 1)
+    assert nothing.objects[:-1] == wrong.objects[:-1] == []
+    assert f"its threads are hashed: {VARIABLE}?" in nothing.err
+    assert f"is {VARIABLE} the key by which they were?" in wrong.err
 
 
 async def test_a_service_without_its_key_says_so(site: Installation) -> None:

@@ -2,14 +2,17 @@
 
 import asyncio
 import sys
-from collections.abc import AsyncIterator, Callable, Iterator
+from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, Final, NamedTuple
+from typing import TYPE_CHECKING, Annotated, Any, Final, NamedTuple, NoReturn
 
 import typer
 
+from holdshort.cli.naming import Named
+
 if TYPE_CHECKING:
+    from holdshort.cli.exports import Export, Line
     from holdshort.cli.reading import Cluster
     from holdshort.contract.chains import Chains, Link
     from holdshort.contract.hashing import HashKey
@@ -57,12 +60,14 @@ def export(
 ) -> None:
     """Write the audit as JSON lines: place, digest, and the record byte for byte, partition by partition.
 
-    An export of everything (or of a time) can be verified later, without Kafka: `verify --file`.
+    The last line says what the others cover: partitions, offsets, and the first and newest record of every
+    chain. An export of everything (or of a time) can be verified later, without Kafka: `verify --file`.
+    Exit 1 if nothing is known of the thread.
     """
-    asyncio.run(_export(_range(since, until), thread, code))
+    sys.exit(0 if asyncio.run(_export(_range(since, until), thread, code)) else 1)
 
 
-@app.command()
+@app.command(cls=Named)
 def trail(
     thread: Annotated[str | None, typer.Argument(help="The thread.")] = None,
     tool_call: Annotated[
@@ -103,16 +108,6 @@ def _range(since: str | None, until: str | None) -> _Range:
     return _Range(when(since, "--since"), when(until, "--until"))
 
 
-class _Line(NamedTuple):
-    """One record of the audit: from Kafka or from an export."""
-
-    partition: int
-    offset: int
-    timestamp: int
-    key: bytes | None
-    value: bytes | None
-
-
 class _Source:
     """Where the audit is read from: its first offsets, the newest digests as far as known, its records."""
 
@@ -120,50 +115,55 @@ class _Source:
         self, begins: dict[int, int], heads: dict[tuple[str, int], str], cluster: "Cluster | None"
     ) -> None:
         self.newest_known = False
+        self.export: Export | None = None
         self.begins = begins
         self.heads = heads
         self._cluster = cluster
-        self._lines: list[_Line] = []
-        self._ends: Any = {}
+        self.ends: Any = {}
 
     @classmethod
-    def of_file(cls, lines: list[_Line]) -> "_Source":
-        source = cls({line.partition: 1 for line in lines}, {}, None)
-        source._lines = lines
+    def of_file(cls, export: "Export") -> "_Source":
+        source = cls(export.begins, export.heads, None)
+        source.export = export
         return source
 
-    async def records(self) -> AsyncIterator[_Line]:
+    async def records(self) -> "AsyncIterator[Line]":
         """All of it, up to the end as it is at the first call."""
-        for line in self._lines:
+        from holdshort.cli.exports import Line  # noqa: PLC0415 - heavy
+
+        for line in self.export.lines if self.export is not None else ():
             yield line
         if self._cluster is None:
             return
-        self._ends = self._ends or await self._cluster.ends(self._cluster.partitions(AUDIT))
-        async for record in self._cluster.scan(dict.fromkeys(self._ends, 0), self._ends):
-            yield _Line(record.partition, record.offset, record.timestamp, record.key, record.value)
+        self.ends = self.ends or await self._cluster.ends(self._cluster.partitions(AUDIT))
+        async for record in self._cluster.scan(dict.fromkeys(self.ends, 0), self.ends):
+            yield Line(record.partition, record.offset, record.timestamp, record.key, record.value)
 
     async def heads_now(self) -> dict[tuple[str, int], str]:
         """The newest digests as they are by now; none of an export."""
         return {} if self._cluster is None else await _heads(self._cluster)
 
-    async def later(self) -> AsyncIterator[list[_Line]]:
+    async def later(self) -> "AsyncIterator[list[Line]]":
         """What comes behind that, as it comes, for some seconds."""
+        from holdshort.cli.exports import Line  # noqa: PLC0415 - heavy
+
         if self._cluster is None:
             return
-        async for records in self._cluster.follow(self._ends, PATIENCE_S):
-            yield [_Line(one.partition, one.offset, one.timestamp, one.key, one.value) for one in records]
+        async for records in self._cluster.follow(self.ends, PATIENCE_S):
+            yield [Line(one.partition, one.offset, one.timestamp, one.key, one.value) for one in records]
 
 
 @asynccontextmanager
 async def _audit(file: Path | None = None) -> "AsyncIterator[_Source]":
     """The audit of the cluster, or of an export. Raises Fatal, MendSettingsError."""
+    from holdshort.cli.exports import read_export  # noqa: PLC0415 - heavy
     from holdshort.cli.reading import opened  # noqa: PLC0415 - heavy
     from holdshort.contract.pending import UpgradeFirstError  # noqa: PLC0415 - heavy
     from holdshort.stream.errors import Fatal, Halt  # noqa: PLC0415 - heavy
 
     try:
         if file is not None:
-            yield _Source.of_file(list(_exported(file)))
+            yield _Source.of_file(read_export(file))
             return
         positions = [f"{service}.positions" for service in SERVICES]
         async with opened(AUDIT, [AUDIT], positions) as cluster:
@@ -189,44 +189,6 @@ async def _heads(cluster: "Cluster") -> dict[tuple[str, int], str]:
     return heads
 
 
-def _exported(file: Path) -> Iterator[_Line]:
-    """The lines of an export. Raises MendTranscriptError, also for what was changed after it was exported."""
-    import msgspec  # noqa: PLC0415 - heavy
-
-    from holdshort.contract.canon import sha256  # noqa: PLC0415 - heavy
-    from holdshort.gatekeeper.transcript import MendTranscriptError  # noqa: PLC0415 - heavy
-
-    class Exported(msgspec.Struct):
-        """A line; the record is taken as the bytes that stand there."""
-
-        partition: int
-        offset: int
-        timestamp: int
-        key: str | None
-        digest: str
-        record: msgspec.Raw
-
-    reached: dict[int, int] = {}
-    number = 0
-    with file.open("rb") as lines:
-        for number, line in enumerate(lines, 1):
-            try:
-                one = msgspec.json.decode(line, type=Exported)
-            except msgspec.MsgspecError as error:
-                raise MendTranscriptError(
-                    f"{file}, line {number}: not a line of an export: {error}"
-                ) from error
-            if sha256(bytes(one.record)) != one.digest:
-                raise MendTranscriptError(f"{file}, line {number}: changed since: its digest is another")
-            if one.offset <= reached.get(one.partition, -1):
-                raise MendTranscriptError(f"{file}, line {number}: its offset is not behind the one before")
-            reached[one.partition] = one.offset
-            key = None if one.key is None else one.key.encode()
-            yield _Line(one.partition, one.offset, one.timestamp, key, bytes(one.record))
-    if not number:
-        raise MendTranscriptError(f"{file}: no line of an export")
-
-
 def _key() -> "HashKey | None":
     """The key by which a thread is found whose id is hashed. Raises MendSettingsError."""
     from holdshort.settings import load_settings  # noqa: PLC0415 - heavy
@@ -241,9 +203,10 @@ async def _followed(source: _Source, keep: "Callable[[Link], None] | None" = Non
     """Every chain to its end; `keep` is told each record that could be read."""
     from holdshort.contract.chains import Chains  # noqa: PLC0415 - heavy
 
-    chains = Chains(source.begins, source.heads)
+    export = source.export
+    chains = Chains(source.begins, source.heads, firsts=export.firsts if export is not None else None)
 
-    def follow(line: _Line) -> None:
+    def follow(line: "Line") -> None:
         link = chains.follow(*line)
         if link is not None and keep is not None:
             keep(link)
@@ -278,6 +241,8 @@ async def _verify(wanted: _Range, file: Path | None, *, as_json: bool) -> int:
     from holdshort.cli.trails import chain_object, chain_said, finding_object, finding_said  # noqa: PLC0415
 
     async with _audit(file) as source:
+        if source.export is not None and source.export.coverage.narrowed:
+            _mend(f"{file}: narrowed to one {source.export.coverage.narrowed[0]}, so no chain is whole in it")
         chains = await _followed(source)
     found = [one for one in chains.findings if wanted.meets(one.began, one.at)]
     for chain in sorted(chains.chains.values(), key=lambda one: (one.service, one.partition)):
@@ -291,17 +256,25 @@ async def _verify(wanted: _Range, file: Path | None, *, as_json: bool) -> int:
         else:
             typer.echo(finding_said(one))
     if not as_json:
-        typer.echo(_verdict(chains, len(found), newest_known=source.newest_known))
+        typer.echo(_verdict(chains, len(found), source))
     return 1 if found else 0
 
 
-def _verdict(chains: "Chains", found: int, *, newest_known: bool) -> str:
+def _mend(said: str) -> NoReturn:
+    from holdshort.gatekeeper.transcript import MendTranscriptError  # noqa: PLC0415 - heavy
+
+    raise MendTranscriptError(said)
+
+
+def _verdict(chains: "Chains", found: int, source: _Source) -> str:
     records = sum(chain.records for chain in chains.chains.values())
     if found:
         return f"{found} findings in {records} records."
     newest = (
         "their newest records included"
-        if newest_known
+        if source.newest_known
+        else "and all that was exported is here"
+        if source.export is not None
         else ("but whether newer ones were removed stands in the positions of the services, not read here")
     )
     return f"All {len(chains.chains)} chains of {records} records are whole, {newest}."
@@ -310,38 +283,48 @@ def _verdict(chains: "Chains", found: int, *, newest_known: bool) -> str:
 # -- export -------------------------------------------------------------------------------------------------
 
 
-async def _export(wanted: _Range, thread: str | None, code: str | None) -> None:
-    import orjson  # noqa: PLC0415 - heavy
-
-    from holdshort.contract.canon import sha256  # noqa: PLC0415 - heavy
+async def _export(wanted: _Range, thread: str | None, code: str | None) -> bool:
+    """Whether what it was narrowed to is known at all."""
+    from holdshort.cli.exports import Covering  # noqa: PLC0415 - heavy
     from holdshort.contract.chains import read_judgement  # noqa: PLC0415 - heavy
-    from holdshort.contract.hashing import names_of  # noqa: PLC0415 - heavy
+    from holdshort.contract.hashing import MARK, names_of  # noqa: PLC0415 - heavy
 
-    threads = names_of(thread, _key())
+    key = _key()
+    threads, covering, hashed, known = names_of(thread, key), Covering(), False, thread is None
     async with _audit() as source:
         async for line in source.records():
             said = read_judgement(line.value)
             if said is None or b"\n" in (line.value or b""):
                 typer.echo(f"holdshort: left out, it is no record of the audit: {_place(line)}", err=True)
-            elif (
-                wanted.holds(said.at)
-                and (threads is None or said.thread_id in threads)
-                and code in (None, said.code)
-            ):
-                value = line.value or b""
-                whole = {
-                    "partition": line.partition,
-                    "offset": line.offset,
-                    "timestamp": line.timestamp,
-                    "key": None if line.key is None else line.key.decode(errors="replace"),
-                    "digest": sha256(value),
-                    "record": orjson.Fragment(value),
-                }
-                sys.stdout.buffer.write(orjson.dumps(whole) + b"\n")
+                continue
+            hashed = hashed or said.thread_id.startswith(MARK)
+            meant = threads is None or said.thread_id in threads
+            known = known or meant
+            if meant and wanted.holds(said.at) and code in (None, said.code):
+                sys.stdout.buffer.write(covering.line(line, said))
+    narrowed = [name for name, value in (("thread", thread), ("code", code)) if value is not None]
+    ends = {where.partition: end for where, end in source.ends.items()}
+    read = {partition: (begin, ends[partition]) for partition, begin in source.begins.items()}
+    sys.stdout.buffer.write(covering.last_line(wanted.since, wanted.until, narrowed, read))
     sys.stdout.buffer.flush()
+    if not known:
+        _nothing_known(thread or "", key, hashed=hashed)
+    return known
 
 
-def _place(line: _Line) -> str:
+def _nothing_known(name: str, key: "HashKey | None", *, hashed: bool) -> None:
+    """Nothing was found; where threads are hashed it may be for want of the right key."""
+    from holdshort.cli.showing import plain  # noqa: PLC0415 - heavy
+
+    hint = ""
+    if hashed and key is None:
+        hint = "; its threads are hashed: HOLDSHORT_AUDIT_KEY_FILE?"
+    elif hashed:
+        hint = "; its threads are hashed: is HOLDSHORT_AUDIT_KEY_FILE the key by which they were?"
+    typer.echo(f"holdshort: the audit knows nothing of {plain(name)}{hint}", err=True)
+
+
+def _place(line: "Line") -> str:
     return f"{AUDIT}/{line.partition}/{line.offset}"
 
 
@@ -349,7 +332,7 @@ def _place(line: _Line) -> str:
 
 
 async def _trail(thread: str | None, tool_call: str | None, file: Path | None, *, as_json: bool) -> int:
-    from holdshort.cli.showing import echo_json, plain  # noqa: PLC0415 - heavy
+    from holdshort.cli.showing import echo_json  # noqa: PLC0415 - heavy
     from holdshort.cli.trails import Trail, finding_said, link_object, link_said  # noqa: PLC0415 - heavy
     from holdshort.contract.hashing import names_of  # noqa: PLC0415 - heavy
 
@@ -359,10 +342,7 @@ async def _trail(thread: str | None, tool_call: str | None, file: Path | None, *
         chains = await _followed(source, kept.note)
     links = kept.links()
     if not links:
-        hint = "; its threads are hashed: HOLDSHORT_AUDIT_KEY_FILE?" if kept.hashed and key is None else ""
-        typer.echo(
-            f"holdshort: the audit knows nothing of {plain(tool_call or thread or '')}{hint}", err=True
-        )
+        _nothing_known(tool_call or thread or "", key, hashed=kept.hashed)
         return 1
     for link in links:
         if as_json:
@@ -370,10 +350,14 @@ async def _trail(thread: str | None, tool_call: str | None, file: Path | None, *
         else:
             typer.echo(link_said(link))
     held = {(link.said.service, link.partition) for link in links}
-    broken = [one for one in chains.findings if not one.service or (one.service, one.partition) in held]
+    partly = source.export is not None and bool(source.export.coverage.narrowed)
+    all_ = [] if partly else chains.findings
+    broken = [one for one in all_ if not one.service or (one.service, one.partition) in held]
     for one in broken:
         typer.echo(finding_said(one), err=True)
     if not as_json:
         state = "broken, see above" if broken else "whole"
+        if partly:
+            state = "not all here: the export is a narrowed one"
         typer.echo(f"{len(links)} records; the chains that hold them are {state}.")
     return 1 if broken else 0

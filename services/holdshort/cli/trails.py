@@ -194,7 +194,7 @@ _WRONG: Final[Mapping[What, str]] = {
     "unreadable": "this is no record of the audit",
     "rekeyed": "its key is not its thread: the key was changed",
     "begun_anew": "a chain begins anew behind {after}: what the service knew of it was lost",
-    "cut_off": "the chain does not begin here, but the log does: what was before it was removed",
+    "cut_off": "the chain does not begin here, but log or export does: what was before it was removed",
     "gap": "between {after} and this a record was removed, or {after} was changed",
     "inserted": "it follows {other}: what stands between them was put in, or moved here",
     "moved": "what it follows stands behind it, at {other}: the order was changed",

@@ -101,6 +101,8 @@ class Chains:
 
     `begins` are the first offsets that the partitions still have: a chain may begin later than it was begun
     only where the log does. `heads` are the newest digests by service and partition, as far as known.
+    `firsts` are those of the oldest records, where it is known what must be there (an export says so): then a
+    chain of which nothing is there is missed, too.
     """
 
     begins: Mapping[int, int]
@@ -109,6 +111,7 @@ class Chains:
     findings: list[Finding] = field(default_factory=list)
     breaks: dict[str, list[int]] = field(default_factory=dict)
     found: set[tuple[str, int]] = field(default_factory=set)
+    firsts: Mapping[tuple[str, int], str] | None = None
 
     def follow(
         self, partition: int, offset: int, timestamp: int, key: bytes | None, value: bytes | None
@@ -138,7 +141,9 @@ class Chains:
     def _break(self, chain: Followed, link: Link) -> What | None:
         previous = link.said.previous
         if chain.last is None:
-            cut_off = previous and self.begins.get(link.partition, 1) == 0
+            cut_off = bool(previous) and self.begins.get(link.partition, 1) == 0
+            if self.firsts is not None:
+                cut_off = link.digest != self.firsts.get((chain.service, chain.partition))
             return "cut_off" if cut_off else None
         if previous == chain.last.digest:
             return None
@@ -160,7 +165,9 @@ class Chains:
         return [
             name
             for name, head in self.heads.items()
-            if head and name not in self.found and (name in self.chains or self.begins.get(name[1], 1) == 0)
+            if head
+            and name not in self.found
+            and (name in self.chains or self.firsts is not None or self.begins.get(name[1], 1) == 0)
         ]
 
     def end(self, heads: Mapping[tuple[str, int], str] | None = None) -> None:
