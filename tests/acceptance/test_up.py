@@ -99,6 +99,29 @@ def test_each_change_is_a_line_and_an_ordinary_end_leaves_nothing(
     assert not any(is_there(pid) for pid in before.values())
 
 
+def test_what_it_prints_makes_commands_work_in_another_shell(bootstrap_servers: str, tmp_path: Path) -> None:
+    """Pasted into a shell that knows nothing: one that has none of our settings, in another directory."""
+    (logs := tmp_path / "logs").mkdir()
+    with up(bootstrap_servers, logs) as running:
+        running.pids()
+        running.until("^In another shell")
+        running.until("^export HOLDSHORT_MIN_ISR")
+        begin = next(n for n, line in enumerate(running.lines) if line.startswith("In another shell"))
+        pasted = "\n".join(line for line in running.lines[begin + 1 :])
+        for command in ("doctor --patience 1", "approve --team unrouted list", "interrupts list"):
+            done = in_a_shell(f"{pasted}\n{sys.executable} -m holdshort.cli {command}", tmp_path)
+            assert done.returncode == 0, (command, done.stdout, done.stderr)
+            assert "WRONG" not in done.stdout
+        assert running.stop() == 0
+
+
+def in_a_shell(script: str, directory: Path) -> "subprocess.CompletedProcess[str]":
+    path = {name: os.environ[name] for name in ("PATH", "HOME") if name in os.environ}
+    return subprocess.run(
+        ["sh", "-c", script], env=path, cwd=directory, capture_output=True, text=True, check=False
+    )
+
+
 def test_if_a_service_died_its_log_is_kept_and_named(bootstrap_servers: str, tmp_path: Path) -> None:
     with up(bootstrap_servers, tmp_path) as running:
         first = running.pids()["router 0"]

@@ -4,6 +4,7 @@ import asyncio
 import http.client
 import json
 import os
+import shlex
 import shutil
 import signal
 import socket
@@ -13,8 +14,9 @@ from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any, Final, Self
+from typing import Any, Final, Self, get_args
 
+from pydantic import SecretStr
 from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn
 
@@ -32,6 +34,9 @@ RESTART_PAUSE_S: Final = 0.2
 GIVE_UP_AFTER: Final = 2
 EMBEDDED_PARTITIONS: Final = 4
 EMBEDDED_LANES: Final = 2
+
+
+OF_ONE_PROCESS: Final = ("instance", "management_host", "management_port", "log_level")
 
 
 @dataclass(slots=True)
@@ -107,6 +112,21 @@ class Stack:
     @property
     def bootstrap_servers(self) -> str:
         return self._environment.get("KAFKA_BOOTSTRAP_SERVERS") or os.environ["KAFKA_BOOTSTRAP_SERVERS"]
+
+    def for_another_shell(self) -> list[str]:
+        """What to type in a shell so that every command means this installation; no secret is told."""
+        known = {**os.environ, **self._environment}
+        lines, secrets = [], []
+        for model in (KafkaSettings, Settings):
+            for field_, description in model.model_fields.items():
+                name = f"{model.model_config['env_prefix']}{field_.upper()}"
+                if name not in known or field_ in OF_ONE_PROCESS:
+                    continue
+                if SecretStr in get_args(description.annotation):
+                    secrets.append(f"# and {name}, which is a secret")
+                else:
+                    lines.append(f"export {name}={shlex.quote(_whole(name, known[name]))}")
+        return lines + secrets
 
     # -- life ----------------------------------------------------------------------------------------------
 
@@ -245,6 +265,12 @@ class Stack:
             self.failed = True
             running.kill()
             await running.wait()
+
+
+def _whole(name: str, value: str) -> str:
+    """A path counts from the directory that a shell is in, so all of it is said."""
+    is_file = name.endswith("_FILE") or name == "HOLDSHORT_CONFIG"
+    return str(Path(value).absolute()) if is_file and value else value
 
 
 def _progress(console: Console) -> Callable[[int, int, str], None]:

@@ -12,6 +12,7 @@ from holdshort.cli.stack import Process, Stack
 
 STARTING: Final = "Starting Kafka, topics and services ..."
 STOPPING: Final = "Stopping ..."
+ELSEWHERE: Final = "In another shell, before `holdshort doctor`, `approve`, `interrupts` and the rest:"
 LOOK_S: Final = 1.0
 
 
@@ -39,6 +40,7 @@ async def _draw(stack: Stack, stopped: asyncio.Event) -> None:
         if not await _started(stack, stopped):
             return
     try:
+        _tell_settings(stack)
         with Live(console=stack.console, refresh_per_second=4) as live:
             while not stopped.is_set():
                 live.update(_table(stack, await asyncio.to_thread(_look, stack)))
@@ -55,6 +57,7 @@ async def _tell(stack: Stack, stopped: asyncio.Event) -> None:
         if await _started(stack, stopped):
             try:
                 _say(stack, f"holdshort is up on {stack.bootstrap_servers} (logs in {stack.directory})")
+                _tell_settings(stack)
                 await stopped.wait()
                 _say(stack, STOPPING)
             finally:
@@ -62,6 +65,10 @@ async def _tell(stack: Stack, stopped: asyncio.Event) -> None:
     finally:
         telling.cancel()
         await asyncio.gather(telling, return_exceptions=True)
+
+
+def _tell_settings(stack: Stack) -> None:
+    _say(stack, "\n".join((ELSEWHERE, "", *stack.for_another_shell(), "")))
 
 
 async def _started(stack: Stack, stopped: asyncio.Event) -> bool:

@@ -32,6 +32,31 @@ def test_at_80_columns_nothing_is_cut(tmp_path: Path) -> None:
     assert "…" not in shown
 
 
+def test_what_another_shell_needs_is_told_and_no_secret(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    for name, value in {
+        "KAFKA_SASL_USERNAME": "o'hara",
+        "KAFKA_SASL_PASSWORD": "hunter2",
+        "KAFKA_OPTS": "of somebody else",
+        "HOLDSHORT_CONFIG": "my own.yaml",
+        "HOLDSHORT_INSTANCE": "gatekeeper-0",
+    }.items():
+        monkeypatch.setenv(name, value)
+    environment = {"KAFKA_BOOTSTRAP_SERVERS": "127.0.0.1:23456", "HOLDSHORT_LANES": "2"}
+
+    lines = Stack(environment=environment, logs=tmp_path).for_another_shell()
+
+    assert lines == [
+        "export KAFKA_BOOTSTRAP_SERVERS=127.0.0.1:23456",
+        """export KAFKA_SASL_USERNAME='o'"'"'hara'""",
+        f"export HOLDSHORT_CONFIG='{tmp_path}/my own.yaml'",
+        "export HOLDSHORT_LANES=2",
+        "# and KAFKA_SASL_PASSWORD, which is a secret",
+    ]
+
+
 async def test_who_waits_for_long_is_told_for_what(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(waiting, "SILENCE_S", 0.0)
     told: asyncio.Future[Any] = asyncio.get_running_loop().create_future()
