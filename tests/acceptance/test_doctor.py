@@ -266,6 +266,24 @@ async def test_positions_that_the_log_does_not_bear_out(bootstrap_servers: str, 
     assert "`holdshort lanes accept-loss gatekeeper 0`" in advice
 
 
+async def test_a_deleted_state_topic_is_not_taken_for_a_missing_right(
+    bootstrap_servers: str, tmp_path: Path
+) -> None:
+    async with installed(bootstrap_servers, tmp_path, PAYMENTS_AND_DBA, topics=READ) as site:
+        settings = environment(site)
+    admin = AdminClient({"bootstrap.servers": bootstrap_servers})
+    topic = f"{site.prefix}pending"
+    admin.delete_topics([topic], operation_timeout=20)[topic].result(20)
+    done = await run(settings, "doctor", "--json", "--patience=1")
+
+    of_lanes = {one["said"]: one["advice"] for one in done.objects if one["check"] == "lanes"}
+    assert done.status == 1
+    [advice] = [of_lanes[said] for said in of_lanes if said.startswith("no lane of the gatekeeper can run")]
+    assert "there is no pending" in str(of_lanes)
+    assert "Backup and disaster" in advice
+    assert "may not be read" not in str(of_lanes)
+
+
 def recreate(admin: AdminClient, topic: str) -> None:
     """Delete a topic and make another of its name, as somebody did who should not have."""
     admin.delete_topics([topic], operation_timeout=20)[topic].result(20)

@@ -2,8 +2,11 @@
 
 import asyncio
 import json
+import os
+import signal
 import sys
 from collections.abc import AsyncIterator
+from pathlib import Path
 
 import pytest
 import pytest_asyncio
@@ -318,3 +321,57 @@ async def test_json_of_a_forget_does_not_ask(site: Installation) -> None:
 
     assert done.status == 2
     assert "--yes" in done.err
+
+
+async def test_what_the_router_still_holds_is_shown_and_forgotten_in_the_end(site: Installation) -> None:
+    """The router stands still while a thread is forgotten; said once more, it is done."""
+    wire, known, thread = site.wire, environment(site), "-t-half"
+    await asks(wire, thread, a_transfer("half-1"))
+    await wire.until(lambda _: bool(asked_of_payments(site, thread)), why="payments is not asked")
+    [router] = [one for one in site.stack.processes if one.service == "router"]
+    assert router.pid is not None
+    os.kill(router.pid, signal.SIGSTOP)
+    try:
+        half = await run(known, "threads", "forget", thread, "--yes")
+        shown = await run(known, "threads", "show", thread)
+        [as_object] = (await run(known, "threads", "show", thread, "--json")).objects
+    finally:
+        os.kill(router.pid, signal.SIGCONT)
+    done = await run(known, "threads", "forget", thread, "--yes")
+    after = await run(known, "threads", "show", thread)
+
+    assert half.status == 1
+    assert "the gatekeeper has forgotten it, the router not yet" in half.err
+    assert shown.status == 0, shown.err
+    assert "the router still holds" in shown.out
+    assert "half-1 (team payments)" in shown.out
+    assert as_object["pending"] is None
+    assert as_object["gathering"]["asked"][0]["interruptId"] == "half-1"
+    assert done.status == 0 or "nothing is known" in done.err  # the router may have been quicker
+    await kept_no_more(site, "gathering", thread)
+    assert after.status == 1
+
+
+# -- a team that is gone ------------------------------------------------------------------------------------
+
+
+async def test_questions_of_a_team_that_is_gone_are_told(site: Installation, tmp_path: Path) -> None:
+    await asks(site.wire, "t-gone", a_transfer("gone-1"), {"id": "gone-2", "reason": "dba:drop"})
+    await asked_by_router(site, "t-gone")
+    file = tmp_path / "without-dba.yaml"
+    file.write_text("agents: {default: {}, other: {}, graph: {cancel: unsafe}}\nteams: {payments: {}}\n")
+    without = environment(site, HOLDSHORT_CONFIG=str(file))
+    of_dba = await run(environment(site), "interrupts", "list", "--team", "dba", "--json")
+
+    listed = await run(without, "interrupts", "list")
+    examined = await run(without, "doctor", "--json", "--patience=1")
+    fine = await run(environment(site), "interrupts", "list")
+
+    told_ = f"open questions of team dba, which is not configured any more: {len(of_dba.objects)};"
+    assert told_ in listed.err
+    assert "configure dba again until they are answered" in listed.err
+    [found] = [one for one in examined.objects if one["check"] == "teams"]
+    assert examined.status == 1
+    assert found["said"].startswith(told_)
+    assert "interrupts cancel" in found["advice"]
+    assert "not configured" not in fine.err

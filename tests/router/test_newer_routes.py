@@ -3,10 +3,25 @@
 import asyncio
 import json
 
+import yaml
 from tests.clients import an_input, paused, started
-from tests.router.scenes import YES, answers, approval, code, ends, on, passes, pause, question, runs
-from tests.systems import System, system
+from tests.router.scenes import (
+    YES,
+    answers,
+    approval,
+    code,
+    ends,
+    minute,
+    on,
+    passes,
+    pause,
+    question,
+    runs,
+)
+from tests.systems import PARTITIONS, System, system
 from tests.virtual import in_virtual_time, pass_time
+
+from holdshort.settings import Config
 
 OLD = """
 teams: {payments: {}, dba: {}}
@@ -151,3 +166,44 @@ def test_whenever_routes_change_each_pause_is_wholly_by_the_old_or_the_new() -> 
 
     assert all(sum(count) == MANY for count in counts)
     assert len(counts) > 1, "the routes never changed while something was under way"
+
+
+LESS = """
+teams: {payments: {}}
+default_team: payments
+routes: [{reason: "pay:*", team: payments}]
+"""
+
+
+@on(OLD)
+async def test_questions_of_a_team_that_is_gone_end_at_their_deadline_or_by_the_team_when_it_is_back(
+    s: System,
+) -> None:
+    """As services/operating.md says of a team that is gone: nobody reads it, and nothing of it is lost."""
+    for thread in ("late", "back"):
+        await pause(s, question(thread, "db:x", expiresAt=minute(600)), thread=thread)
+    await restarted(s, LESS)
+    assert sorted(s.asked("dba")) == ["back", "late"]
+    decision = {"v": 1, "decisionId": "d", "threadId": "back", "generation": s.thread("back").generation}
+    entries = [{"interruptId": "back", "status": "resolved", "payload": YES}]
+    await s.send("decisions.dba", {**decision, "resume": entries})
+
+    assert s.said("receipts.dba", "back") == []
+    await restarted(s, OLD)
+    assert answers(runs(s, "back")[0]) == {"back": YES}
+    await restarted(s, LESS)
+    await passes(600)
+    assert answers(runs(s, "late")[0]) == {"late": "cancelled"}
+    assert "late" not in s.asked("dba")
+
+
+async def restarted(s: System, config: str) -> None:
+    """Both services, with another file."""
+    for app in ("router", "gatekeeper"):
+        await s.stop(app)
+    s.config = Config.model_validate(yaml.safe_load(config))
+    s.rules = s.config.rules(PARTITIONS)
+    for app in ("gatekeeper", "router"):
+        await s.start(app)
+    await pass_time(5)
+    s.check()

@@ -8,14 +8,14 @@ from typing import TYPE_CHECKING, Annotated, Any, NamedTuple
 
 import typer
 
-from holdshort.cli.naming import Named
+from holdshort.cli.naming import Helpful, Named
 
 if TYPE_CHECKING:
     from holdshort.cli.answers import Asked
     from holdshort.sdk.approvals import Approval, Decision, Receipt
     from holdshort.sdk.signing import Signer
 
-app = typer.Typer(invoke_without_command=True, subcommand_metavar="[COMMAND] ...")
+app = typer.Typer(invoke_without_command=True, subcommand_metavar="[COMMAND] ...", cls=Helpful)
 
 Id = Annotated[
     str, typer.Argument(metavar="ID", help="An approval's id or its beginning, an interrupt or a thread.")
@@ -63,7 +63,7 @@ class _Who(NamedTuple):
 @app.callback()
 def approve(
     context: typer.Context,
-    team: Annotated[str, typer.Option(help="The team whose questions these are.")],
+    team: Annotated[str | None, typer.Option(help="The team whose questions these are; needed.")] = None,
     by: Annotated[str | None, typer.Option(help="Who decides.")] = None,
     key: Annotated[
         Path | None,
@@ -83,6 +83,8 @@ def approve(
 
     Needs the team's own credentials alone (KAFKA_*, HOLDSHORT_PREFIX), no configuration file.
     """
+    if team is None:
+        context.fail("Missing option '--team'.")
     who = _Who(_team(team), by, key, key_id, key_password_file, installation)
     context.obj = who
     if context.invoked_subcommand is None:

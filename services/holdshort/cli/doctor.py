@@ -43,7 +43,8 @@ def doctor(
     """Find what is wrong, and say what to do about it.
 
     Name resolution, TCP, TLS, SASL, brokers, topics against the table, rights, a transaction, clocks, hanging
-    transactions, lanes. Writes nothing unless told to. Exit 1 if anything is wrong.
+    transactions, lanes, questions of teams that are gone. Writes nothing unless told to. Exit 1 if anything
+    is wrong.
     """
     found = asyncio.run(_examine(principal, write, at or [], most_lag, patience, as_json=as_json))
     sys.exit(1 if "finding" in found else 0)
@@ -93,7 +94,7 @@ async def _inside(patient: "Patient", most_lag: int) -> "AsyncIterator[Finding]"
     """What can be looked at once we are let in."""
     from holdshort.cli import checks, lane_checks  # noqa: PLC0415 - heavy
     from holdshort.cli.reading import Cluster, troubles_told  # noqa: PLC0415 - heavy
-    from holdshort.stream.admin import Admin  # noqa: PLC0415 - heavy
+    from holdshort.stream.admin import NO_TOPIC, Admin  # noqa: PLC0415 - heavy
     from holdshort.stream.kafka import AioKafka  # noqa: PLC0415 - heavy
     from holdshort.stream.kafka.writing import Writer  # noqa: PLC0415 - heavy
 
@@ -103,7 +104,8 @@ async def _inside(patient: "Patient", most_lag: int) -> "AsyncIterator[Finding]"
         seen = await admin.look([one.name for one in patient.topics])
         known = {name: one for name, one in seen.items() if one.trouble is None}
         cluster = Cluster(kafka.log, Writer(patient.connection, patient.settings.prefix), known)
-        look = lane_checks.Lanes(patient, cluster, kafka, admin, most_lag)
+        absent = frozenset(name for name, one in seen.items() if one.trouble == NO_TOPIC)
+        look = lane_checks.Lanes(patient, cluster, kafka, admin, most_lag, absent)
         for check in (
             checks.topics(patient, admin),
             checks.rights(patient, admin),
@@ -113,6 +115,7 @@ async def _inside(patient: "Patient", most_lag: int) -> "AsyncIterator[Finding]"
             lane_checks.lanes(look, "gatekeeper"),
             lane_checks.lanes(look, "router"),
             lane_checks.gating(look),
+            lane_checks.teams(look),
         ):
             with troubles_told():
                 async for finding in check:

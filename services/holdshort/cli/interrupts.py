@@ -11,6 +11,8 @@ import typer
 from holdshort.cli.naming import Named
 
 if TYPE_CHECKING:
+    from collections.abc import Collection
+
     from holdshort.cli.ending import Outcome
     from holdshort.cli.pauses import Filter, Paused, Question
     from holdshort.cli.reading import Cluster
@@ -101,6 +103,7 @@ class _Site(NamedTuple):
     cluster: "Cluster"
     rules: "Rules"
     configured: bool
+    teams: "Collection[str]"
 
     @property
     def tables(self) -> list[str]:
@@ -123,7 +126,7 @@ class _Site(NamedTuple):
 @asynccontextmanager
 async def _site(*, writing: bool = False, context: bool = False) -> AsyncIterator[_Site]:
     from holdshort.cli.reading import opened  # noqa: PLC0415 - heavy
-    from holdshort.settings import load_settings  # noqa: PLC0415 - heavy
+    from holdshort.settings import RESERVED_TEAMS, load_settings  # noqa: PLC0415 - heavy
 
     _, settings, config = load_settings()
     more = [RESUMES] if writing else []
@@ -133,12 +136,13 @@ async def _site(*, writing: bool = False, context: bool = False) -> AsyncIterato
         cluster = whole if whole.may_read(GATHERING) else whole.without(GATHERING)
         if cluster is not whole:
             typer.echo("holdshort: `gathering` may not be read: no answers, claims or deadlines", err=True)
-        yield _Site(cluster, config.rules(settings.partitions), settings.config is not None)
+        teams = {*config.teams, *RESERVED_TEAMS}
+        yield _Site(cluster, config.rules(settings.partitions), settings.config is not None, teams)
 
 
 async def _list(wanted: "Filter", *, as_json: bool) -> None:
-    from holdshort.cli.pauses import as_object, questions  # noqa: PLC0415 - heavy
-    from holdshort.cli.showing import echo_json, now_ms, print_table  # noqa: PLC0415 - heavy
+    from holdshort.cli.pauses import as_object, of_gone_teams, questions  # noqa: PLC0415 - heavy
+    from holdshort.cli.showing import echo_json, now_ms, plain, print_table  # noqa: PLC0415 - heavy
 
     async with _site() as site:
         found = [one for thread in await site.paused() for one in questions(thread, site.rules)]
@@ -151,6 +155,8 @@ async def _list(wanted: "Filter", *, as_json: bool) -> None:
         print_table(COLUMNS, (_cells(one, now) for one in chosen))
     if not as_json:
         typer.echo(_count(len(chosen), len(found)))
+    for said, advice in of_gone_teams(found, site.teams) if site.configured else ():
+        typer.echo(f"holdshort: {plain(said)}.\n  -> {plain(advice)}", err=True)
 
 
 def _count(chosen: int, found: int) -> str:

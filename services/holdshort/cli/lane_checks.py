@@ -11,8 +11,10 @@ from collections.abc import AsyncIterator, Iterator, Mapping, Sequence
 from typing import Any, Final, NamedTuple
 
 from holdshort.cli.checks import Finding, Patient
+from holdshort.cli.pauses import keep_open, keep_paused, of_gone_teams, paused, questions
 from holdshort.cli.reading import Cluster
 from holdshort.contract.pending import UpgradeFirstError, decode_pending
+from holdshort.settings import RESERVED_TEAMS
 from holdshort.stream.admin import Admin
 from holdshort.stream.engine_settings import EngineSettings
 from holdshort.stream.errors import Halt
@@ -33,15 +35,20 @@ class Lanes(NamedTuple):
     kafka: AioKafka
     admin: Admin
     most_lag: int
+    absent: frozenset[str] = frozenset()
 
 
 async def lanes(look: Lanes, app: str) -> AsyncIterator[Finding]:
     """The lanes of one application."""
     topic = f"{app}.positions"
-    missing = [one for one in (topic, STATES[app]) if one not in look.cluster.seen]
-    if missing or not look.cluster.may_read(topic):
+    unseen = [one for one in (topic, STATES[app]) if one not in look.cluster.seen]
+    if gone := [one for one in unseen if one in look.absent]:
+        yield _without_topics(app, gone)
+        return
+    if unseen or not look.cluster.may_read(topic):
         advice = f"look as {app}, the only one who may read {topic}"
-        yield Finding("lanes", "skipped", f"those of the {app}: {topic} may not be read", advice)
+        said = f"those of the {app}: {' and '.join(unseen or [topic])} may not be read"
+        yield Finding("lanes", "skipped", said, advice)
         return
     rows = await look.cluster.latest(topic, lambda record: record)
     engine = EngineSettings(
@@ -51,6 +58,15 @@ async def lanes(look: Lanes, app: str) -> AsyncIterator[Finding]:
         row = rows.get(str(number).encode())
         async for finding in _lane(look, engine, number, row):
             yield finding
+
+
+def _without_topics(app: str, gone: Sequence[str]) -> Finding:
+    said = f"no lane of the {app} can run: there is no {' and no '.join(gone)}"
+    advice = (
+        "if it was never there, `holdshort topics apply` makes it; if it was deleted, what it held is gone: "
+        "services/operating.md, Backup and disaster, says what to do first"
+    )
+    return Finding("lanes", "finding", said, advice)
 
 
 async def _lane(
@@ -154,6 +170,20 @@ async def gating(look: Lanes) -> AsyncIterator[Finding]:
     for agent, count in sorted(threads.items()):
         text = f"agent {agent} pauses by CUSTOM on_interrupt, unseen by the gate, in {count} threads"
         yield Finding("gating", "finding", text, f"agents: {{{agent}: {{legacy_interrupts: true}}}}")
+
+
+async def teams(look: Lanes) -> AsyncIterator[Finding]:
+    """Questions that are open and of a team that the configuration does not have any more."""
+    if not look.cluster.may_read("pending"):
+        return
+    config = look.patient.config
+    rows = await look.cluster.latest("pending", keep_paused)
+    may = look.cluster.may_read("gathering")
+    known = await look.cluster.latest("gathering", keep_open) if may else {}
+    rules = config.rules(look.patient.settings.partitions)
+    found = [one for thread in paused(rows, known) for one in questions(thread, rules)]
+    for said, advice in of_gone_teams(found, {*config.teams, *RESERVED_TEAMS}):
+        yield Finding("teams", "finding", said, advice)
 
 
 def _ungated_agent(record: Record) -> str | None:

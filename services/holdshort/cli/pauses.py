@@ -1,7 +1,7 @@
 """Open pauses as operators see them: one row an open interrupt, from what gate and router know. No IO."""
 
-from collections.abc import Iterator, Mapping, Sequence
-from typing import Any, Literal, NamedTuple
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from typing import Any, Final, Literal, NamedTuple
 
 import msgspec
 import typer
@@ -10,7 +10,7 @@ from holdshort.contract import resume
 from holdshort.contract.pending import UpgradeFirstError, decode_head, decode_pending
 from holdshort.contract.routes import CLIENT
 from holdshort.contract.rules import Rules
-from holdshort.contract.state import Interrupt, Pause, ThreadState
+from holdshort.contract.state import NOTHING, Interrupt, Pause, ThreadState
 from holdshort.router.deadlines import fill_at
 from holdshort.router.gathering import Asked, Gathering, decode_gathering
 from holdshort.router.records import approval_id
@@ -18,6 +18,7 @@ from holdshort.stream.errors import Fatal
 from holdshort.stream.records import Record
 
 State = Literal["waiting", "answered", "resuming", "held", "overdue", "sealed"]
+UNANSWERED: Final = frozenset({"waiting", "held", "overdue"})
 
 
 class Question(NamedTuple):
@@ -96,14 +97,15 @@ def paused(pending: Mapping[bytes, bytes], gatherings: Mapping[bytes, bytes]) ->
             yield one
 
 
-def read_thread(key: bytes, pending: bytes, gathering: bytes | None) -> Paused:
-    """One thread's rows. Raises Fatal for a state of a newer version.
+def read_thread(key: bytes, pending: bytes | None, gathering: bytes | None) -> Paused:
+    """One thread's rows; without one in `pending` the gate knows nothing of it.
 
+    Raises Fatal for a state of a newer version.
     What the router stores and we cannot read is told and left out: it must not keep anybody from the rest.
     """
     thread = key.decode(errors="replace")
     try:
-        state = decode_pending(pending)
+        state = NOTHING if pending is None else decode_pending(pending)
     except (UpgradeFirstError, msgspec.MsgspecError) as error:
         raise Fatal(f"what is stored of thread {thread} cannot be read: {error}") from error
     try:
@@ -216,6 +218,28 @@ def as_object(one: Question) -> dict[str, Any]:
         "until": one.until,
         "expiresAt": one.expires_at,
     }
+
+
+# -- teams that are gone ------------------------------------------------------------------------------------
+
+
+def of_gone_teams(found: Iterable[Question], teams: Collection[str]) -> Iterator[tuple[str, str]]:
+    """Teams that are asked and not configured any more: what that means, and what to do about it."""
+    counts: dict[str, int] = {}
+    for one in found:
+        if one.team is not None and one.team not in teams and one.state in UNANSWERED:
+            counts[one.team] = counts.get(one.team, 0) + 1
+    for team, count in sorted(counts.items()):
+        said = (
+            f"open questions of team {team}, which is not configured any more: {count}; what it decides is "
+            "read by nobody, and each question ends at its deadline as its route had it"
+        )
+        advice = (
+            f"configure {team} again until they are answered (what it decided meanwhile is read then), or "
+            f"end each with `holdshort interrupts cancel` or `abandon`; delete no topic of {team} before "
+            f"`holdshort interrupts list --team {team}` is empty"
+        )
+        yield said, advice
 
 
 # -- which of them ------------------------------------------------------------------------------------------

@@ -7,13 +7,15 @@ from typing import TYPE_CHECKING, Annotated, Any, Final
 
 import typer
 
+from holdshort.cli.naming import Named
+
 if TYPE_CHECKING:
     from holdshort.cli.ending import Outcome
     from holdshort.cli.pauses import Paused, Question
     from holdshort.cli.reading import Cluster
     from holdshort.contract.rules import Rules
     from holdshort.contract.state import Run
-    from holdshort.router.gathering import Answer, Asked
+    from holdshort.router.gathering import Answer, Asked, Gathering
 
 app = typer.Typer(
     help="One thread: see it, free it of a run that blocks it, have it forgotten. Needs the rights "
@@ -28,7 +30,7 @@ RESUMES: Final = "resumes"
 Thread = Annotated[str, typer.Argument(help="The thread's id.")]
 
 
-@app.command()
+@app.command(cls=Named)
 def show(
     thread: Thread, as_json: Annotated[bool, typer.Option("--json", help="As one JSON object.")] = False
 ) -> None:
@@ -39,7 +41,7 @@ def show(
     asyncio.run(_show(thread, as_json=as_json))
 
 
-@app.command()
+@app.command(cls=Named)
 def release(thread: Thread, yes: Annotated[bool, typer.Option("--yes", help="Do not ask.")] = False) -> None:
     """End the run that blocks a thread.
 
@@ -55,7 +57,7 @@ def release(thread: Thread, yes: Annotated[bool, typer.Option("--yes", help="Do 
     sys.exit(0 if outcome.fine else 1)
 
 
-@app.command()
+@app.command(cls=Named)
 def forget(
     thread: Thread,
     yes: Annotated[bool, typer.Option("--yes", help="Do not ask.")] = False,
@@ -72,7 +74,8 @@ def forget(
 
     What was written into the other topics (inputs, resumes, agents' events, runs, events, decisions,
     receipts, dead letters) stays there until its retention is over. That the thread was forgotten stands in
-    the audit. Exit 1 if nothing is known of it, if it was not done, or if you decline.
+    the audit. Said once more, it ends what was half done. Exit 1 if nothing is known of it, if it was
+    not done, or if you decline.
     """
     if as_json and not yes:
         raise typer.BadParameter("--json does not ask: say --yes as well")
@@ -102,7 +105,7 @@ async def _read(cluster: "Cluster", thread: str) -> "Paused | None":
 
     pending = await row(PENDING)
     gathering = await row(GATHERING) if cluster.may_read(GATHERING) else None
-    return None if pending is None else read_thread(key, pending, gathering)
+    return None if pending is None and gathering is None else read_thread(key, pending, gathering)
 
 
 async def _show(thread: str, *, as_json: bool) -> None:
@@ -149,26 +152,35 @@ async def _release(thread: str, *, yes: bool) -> "Outcome | None":
 
 
 async def _forget(thread: str, *, yes: bool) -> "Outcome | None":
-    from holdshort.cli.ending import Outcome, forget_thread, forgotten_by_router, written  # noqa: PLC0415 - heavy
+    from holdshort.cli.ending import Outcome, forget_thread, written  # noqa: PLC0415 - heavy
     from holdshort.cli.reading import opened  # noqa: PLC0415 - heavy
 
     async with opened("threads", [PENDING, RESUMES], [GATHERING]) as cluster:
         one = await _read(cluster, thread)
         if one is None:
             return Outcome(False, f"nothing is known of thread {thread}")
+        if one.state.empty:
+            return await _router_too(cluster, thread, Outcome(True, f"thread {thread} is forgotten"))
         if not yes:
             typer.echo("\n".join(_of_forgotten(one)))
             if not typer.confirm("Forget it?", default=False):
                 return None
         record, over = forget_thread(thread, one.state)
         outcome = await written(cluster, record, over)
-        if not outcome.fine or not cluster.may_read(GATHERING) or await forgotten_by_router(cluster, thread):
-            return outcome
-        return Outcome(
-            False,
-            "the gatekeeper has forgotten it, the router not yet: is one running, or its lane halted "
-            "(`holdshort doctor`)? It will, as soon as it reads `pending`",
-        )
+        return await _router_too(cluster, thread, outcome) if outcome.fine else outcome
+
+
+async def _router_too(cluster: "Cluster", thread: str, outcome: "Outcome") -> "Outcome":
+    """The gate has forgotten a thread: the same outcome, once the router has, too."""
+    from holdshort.cli.ending import Outcome, forgotten_by_router  # noqa: PLC0415 - heavy
+
+    if not cluster.may_read(GATHERING) or await forgotten_by_router(cluster, thread):
+        return outcome
+    return Outcome(
+        False,
+        "the gatekeeper has forgotten it, the router not yet: is one running, or its lane halted "
+        "(`holdshort doctor`)? It will, as soon as it reads `pending`; `threads forget` says it again",
+    )
 
 
 def _of_forgotten(one: "Paused") -> Iterator[str]:
@@ -200,7 +212,7 @@ def thread_object(one: "Paused", rules: "Rules") -> dict[str, Any]:
     return {
         "threadId": one.thread,
         "interrupts": [as_object(row) for row in rows],
-        "pending": _built(msgspec.json.encode(one.state)),
+        "pending": None if one.state.empty else _built(msgspec.json.encode(one.state)),
         "gathering": None if one.gathering is None else _built(msgspec.json.encode(one.gathering)),
     }
 
@@ -218,6 +230,9 @@ def show_paused(one: "Paused", rules: "Rules") -> None:
 
     pause = one.state.pause
     print_facts([("thread", one.thread)])
+    if one.state.empty and one.gathering is not None:
+        typer.echo("\nThe gatekeeper knows nothing of it any more; the router still holds:")
+        print_facts(_of_gathering(one.gathering), "  ")
     if one.state.run is not None:
         typer.echo("\nrun in flight")
         print_facts(_of_run(one.state.run), "  ")
@@ -241,6 +256,15 @@ def show_paused(one: "Paused", rules: "Rules") -> None:
         for row in questions(one, rules):
             _show_question(one, row)
     _show_history(one)
+
+
+def _of_gathering(known: "Gathering") -> Iterator[tuple[str, str]]:
+    from holdshort.cli.showing import moment  # noqa: PLC0415 - heavy
+
+    yield "pause", f"{known.generation}, opened {moment(known.opened_at)}"
+    yield "questions", ", ".join(f"{one.interrupt_id} (team {one.team})" for one in known.asked)
+    yield "receipts", str(len(known.receipts))
+    yield "over since", moment(known.closed_at) if known.closed_at is not None else ""
 
 
 def _of_run(run: "Run") -> Iterator[tuple[str, str]]:

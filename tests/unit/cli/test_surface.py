@@ -4,10 +4,15 @@ import os
 import signal
 import subprocess
 import sys
+from collections.abc import Iterator
+from typing import Any
 
 import pytest
+import typer.main
+from typer.testing import CliRunner
 
 from holdshort import __version__
+from holdshort.cli.commands import app
 
 
 def holdshort(*arguments: str, **environment: str) -> "subprocess.CompletedProcess[str]":
@@ -20,6 +25,25 @@ def test_help_lists_every_command() -> None:
     said = holdshort("--help").stdout
     for command in ("up", "demo", "gatekeeper", "router", "topics", "config", "judge", "healthcheck"):
         assert command in said
+
+
+def commands_of(group: Any, path: tuple[str, ...] = ()) -> Iterator[tuple[str, ...]]:
+    yield path
+    for name, command in getattr(group, "commands", {}).items():
+        yield from commands_of(command, (*path, name))
+
+
+@pytest.mark.parametrize("path", list(commands_of(typer.main.get_command(app))), ids=" ".join)
+def test_every_command_tells_its_help_without_anything(
+    path: tuple[str, ...], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("KAFKA_BOOTSTRAP_SERVERS", "127.0.0.1:1")
+    monkeypatch.setenv("HOLDSHORT_CONFIG", "/none")
+
+    done = CliRunner().invoke(app, [*path, "--help"])
+
+    assert done.exit_code == 0, done.output
+    assert done.output.startswith("Usage: ")
 
 
 def test_help_imports_nothing_heavy() -> None:
