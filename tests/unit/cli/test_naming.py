@@ -78,7 +78,11 @@ def test_threads_may_begin_with_a_hyphen(
 
     done = CliRunner().invoke(group, [command, "-4fpnePCH"])
 
+    mistyped = CliRunner().invoke(group, [command, "--yse"])
+
     assert type(done.exception).__name__ == "MendSettingsError", done.output
+    assert mistyped.exit_code == 2
+    assert "No such option: --yse" in mistyped.output
 
 
 def test_help_asks_for_nothing_and_may_be_a_value() -> None:
