@@ -22,8 +22,12 @@ from confluent_kafka.admin import (
     OffsetSpec,
     ResourceType,
 )
-from tests.clients import Json, Wire, an_input
+from tests.clients import Json, Wire, an_input, an_interrupt
+from tests.commands import asks
+from tests.commands import environment as command_environment
 from tests.installations import TWO_TEAMS, installed
+
+from holdshort.cli.stack import Process
 
 pytestmark = [pytest.mark.broker, pytest.mark.system]
 
@@ -208,36 +212,41 @@ def test_a_lane_that_lost_its_input_goes_on_once_the_loss_is_accepted(
     assert holdshort(environment, *command, "--yes").returncode == 1
 
 
-def test_a_service_halts_soon_when_its_state_is_deleted_and_made_again(
-    bootstrap_servers: str, environment: dict[str, str]
+async def test_services_halt_soon_when_state_is_deleted_and_made_again(
+    bootstrap_servers: str, tmp_path: Path
 ) -> None:
-    """It is idle: nothing it reads or writes tells it."""
-    assert holdshort(environment, "topics", "apply").returncode == 0
-    name = environment["HOLDSHORT_PREFIX"] + "pending"
-    admin = AdminClient({"bootstrap.servers": bootstrap_servers})
-    with serving(environment, "gatekeeper") as gate, serving(environment, "router") as router:
-        for process in (gate, router):
-            assert process.stdout is not None
-            assert any("lane_runs" in line for line in process.stdout)
-        admin.delete_topics([name])[name].result()
-        for process in (gate, router):
-            first = halt_of(process)
-            assert (first["reason"], first["command"]) == ("no such topic: pending", "holdshort topics apply")
-        assert holdshort(environment, "topics", "apply").returncode == 0
+    """They are idle: nothing that they read or write tells them."""
+    more = {"HOLDSHORT_LANES": "1"}
+    async with installed(bootstrap_servers, tmp_path, TWO_TEAMS, partitions=2, settings=more) as site:
+        await asks(site.wire, "t", an_interrupt("i"))
+        await site.wire.until(lambda _: bool(site.wire.of("gathering", "t")), why="the router has no state")
+        known = command_environment(site)
+        name = f"{site.prefix}pending"
+        admin = AdminClient({"bootstrap.servers": bootstrap_servers})
+        admin.delete_topics([name], operation_timeout=20)[name].result(20)
+        assert holdshort(known, "topics", "apply").returncode == 0
         began = time.monotonic()
-        for service, process in (("gatekeeper", gate), ("router", router)):
-            halted = halt_of(process)
-            assert halted["reason"] == "pending is not the topic it was: it was deleted and made again"
-            assert halted["command"] == f"holdshort lanes accept-loss {service} 0"
-            assert holdshort(environment, *halted["command"].split()[1:], "--yes").returncode == 0
-            assert process.stdout is not None
-            assert any("lane_runs" in line for line in process.stdout)
-        assert time.monotonic() - began < 60
+        for process in site.stack.processes:
+            command = f"holdshort lanes accept-loss {process.service} 0"
+            halted = await lane_until(process, "command", command)
+            assert halted["halted"] == "pending is not the topic it was: it was deleted and made again"
+        assert time.monotonic() - began < 15, "not within seconds"
+        for process in site.stack.processes:
+            lost = holdshort(known, "lanes", "accept-loss", process.service, "0", "--yes")
+            assert lost.returncode == 0, lost.stderr
+            assert (await lane_until(process, "state", "running"))["halted"] is None
 
 
-def halt_of(process: "subprocess.Popen[str]") -> Json:
-    assert process.stdout is not None
-    return json.loads(next(line for line in process.stdout if "lane_halted" in line))
+async def lane_until(process: Process, member: str, value: str) -> Json:
+    """What `/readyz` says of the only lane, once it is so."""
+    limit = time.monotonic() + 60
+    while True:
+        _, report = await asyncio.to_thread(process.ask, "/readyz")
+        lanes = (report or {}).get("lanes", [])
+        if lanes and lanes[0][member] == value:
+            found: Json = lanes[0]
+            return found
+        assert time.monotonic() < limit, report
 
 
 def test_two_processes_of_one_name_are_told(environment: dict[str, str]) -> None:

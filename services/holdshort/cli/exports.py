@@ -137,7 +137,7 @@ class _Exported(msgspec.Struct, kw_only=True):
     timestamp: int = 0
     key: str | None = None
     digest: str = ""
-    record: msgspec.Raw | None = None
+    record: msgspec.Raw | msgspec.UnsetType = msgspec.UNSET  # beside None, Raw decodes nothing but null
     covers: Coverage | None = None
 
 
@@ -166,13 +166,13 @@ def _decoded(raw: bytes, where: str) -> _Exported:
         one = msgspec.json.decode(raw, type=_Exported)
     except msgspec.MsgspecError as error:
         raise MendTranscriptError(f"{where}: not a line of an export: {error}") from error
-    if one.record is None and one.covers is None:
+    if one.record is msgspec.UNSET and one.covers is None:
         raise MendTranscriptError(f"{where}: not a line of an export")
     return one
 
 
 def _line(one: _Exported, where: str, reached: dict[int, int]) -> Line:
-    value = bytes(one.record or b"")
+    value = b"" if one.record is msgspec.UNSET else bytes(one.record)
     if sha256(value) != one.digest:
         raise MendTranscriptError(f"{where}: changed since: its digest is another")
     if one.offset <= reached.get(one.partition, -1):
