@@ -103,7 +103,6 @@ def test_what_it_prints_makes_commands_work_in_another_shell(bootstrap_servers: 
     """Pasted into a shell that knows nothing: one that has none of our settings, in another directory."""
     (logs := tmp_path / "logs").mkdir()
     with up(bootstrap_servers, logs) as running:
-        running.pids()
         running.until("^In another shell")
         running.until("^export HOLDSHORT_MIN_ISR")
         begin = next(n for n, line in enumerate(running.lines) if line.startswith("In another shell"))
