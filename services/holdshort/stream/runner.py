@@ -13,7 +13,7 @@ from typing import Any, Final, Generic, TypeVar
 
 from holdshort.stream.decider import Decider
 from holdshort.stream.engine_settings import EngineSettings
-from holdshort.stream.errors import Fenced, Retry
+from holdshort.stream.errors import Fenced, StreamError
 from holdshort.stream.lane import Lane
 from holdshort.stream.lifecycle import State
 from holdshort.stream.ports import Clock, Kafka, Membership
@@ -130,7 +130,7 @@ class Runner(Generic[S]):
             self._looking = asyncio.create_task(self._look_at(lanes))
 
     async def _look_at(self, lanes: Sequence[tuple[Task[S], Lane[S]]]) -> None:
-        with suppress(Retry):  # whoever needs the topics meets the trouble, too
+        with suppress(StreamError):  # whoever needs the topics meets the trouble, too
             topics = {topic for _, lane in lanes for topic in lane.topics}
             ids = await self._kafka.log.topic_ids(topics)
             for task, lane in lanes:

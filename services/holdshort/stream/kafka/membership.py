@@ -55,7 +55,11 @@ class AioMembership:
         try:
             coordinator.check_errors()
         except KafkaError as error:
-            raise Fatal(f"the group refuses us: {said(error)}") from error
+            refused = f"the group refuses us: {said(error)}"
+            # FENCED_INSTANCE_ID is no error that aiokafka knows: it comes as one that says nothing.
+            if self._instance is not None and type(error) is KafkaError:
+                raise Fatal(f"{refused}; perhaps {self._namesake()}") from error
+            raise Fatal(refused) from error
         self._check_rejoining(rejoining=coordinator._rejoin_needed_fut.done())
         if self._instance is not None and coordinator.member_id:
             self._check_namesake(coordinator.member_id)
@@ -75,7 +79,10 @@ class AioMembership:
         self._member = member
         many = len(self._replaced) == REPLACED_MOST
         if many and time.monotonic() - self._replaced[0] < REPLACED_WITHIN_S:
-            raise Fatal(f"another process is called {self._instance}, too: HOLDSHORT_INSTANCE must be unique")
+            raise Fatal(self._namesake())
+
+    def _namesake(self) -> str:
+        return f"another process is called {self._instance}, too: HOLDSHORT_INSTANCE must be unique"
 
     async def tell(self, positions: Positions) -> None:
         """Not by the consumer's own commit, which takes a refusal as a reason to join the group anew."""
