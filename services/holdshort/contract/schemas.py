@@ -19,6 +19,7 @@ from jsonschema.validators import extend
 from referencing import Registry
 
 from holdshort.contract.canon import canonical
+from holdshort.contract.fitting import Fits, plainly
 from holdshort.contract.metaschemas import in_one_piece
 
 MAX_BYTES: Final = 32 * 1024
@@ -47,11 +48,15 @@ class Cost(NamedTuple):
 
 
 class Admission(NamedTuple):
-    """What the profile says of one schema: a validator and its cost, or why it was refused."""
+    """What the profile says of one schema: a validator and its cost, or why it was refused.
+
+    `fits` is a shorter way for a payload that certainly fits, if there is one.
+    """
 
     validator: Any  # a jsonschema validator; its protocol lacks half of what validators have
     cost: Cost
     refused: str | None = None
+    fits: Fits | None = None
 
 
 def _refused(why: str) -> Admission:
@@ -90,6 +95,8 @@ def _admit(raw: bytes) -> Admission:
 def misfits(admission: Admission, payload: Any) -> list[Misfit]:
     """Where the payload does not fit, at most MAX_PROBLEMS places."""
     assert admission.validator is not None
+    if admission.fits is not None and admission.fits(payload):
+        return []
     try:
         errors = islice(admission.validator.iter_errors(payload), MAX_PROBLEMS)
         return [Misfit(_pointer(error.absolute_path), _message(error)) for error in errors]
@@ -203,7 +210,7 @@ class _Profile:
                 self.cost(schema)
         _check_schema(dialect, self.root)
         validator = _SAFE[dialect](self.root, registry=Registry())
-        return Admission(validator, cost)
+        return Admission(validator, cost, fits=plainly(self.root))
 
     def cost(self, schema: Any) -> Cost:
         """What checking one value against the schema may cost, references expanded."""
