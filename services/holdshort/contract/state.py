@@ -16,8 +16,11 @@ How = Literal["settled", "superseded", "abandoned"]
 _LONGEST_POINTER = 300  # a topic's name has at most 249 characters
 
 
-class _Part(msgspec.Struct, frozen=True, rename="camel", omit_defaults=True):
-    """A part of the state: immutable, and on the wire only what differs from its default."""
+class _Part(msgspec.Struct, frozen=True, gc=False, rename="camel", omit_defaults=True):
+    """A part of the state: immutable, and on the wire only what differs from its default.
+
+    What never changes can hold no cycle, so the collector need not look at the many that live long (`gc`).
+    """
 
 
 class Pointer(_Part, frozen=True):
@@ -182,9 +185,14 @@ class Pause(_Part, frozen=True, kw_only=True):
     @property
     def size(self) -> int:
         """Bytes of what the agent made us keep."""
-        descriptors = sum(len(bytes(interrupt.descriptor)) for interrupt in self.interrupts)
-        tools = sum(interrupt.tool.size for interrupt in self.interrupts if interrupt.tool)
-        return descriptors + tools + sum(call.size for call in self.calls)
+        size = 0
+        for interrupt in self.interrupts:
+            size += len(bytes(interrupt.descriptor))
+            if interrupt.tool is not None:
+                size += interrupt.tool.size
+        for call in self.calls:
+            size += call.size
+        return size
 
 
 class EndedRun(_Part, frozen=True, kw_only=True):
