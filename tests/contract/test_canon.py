@@ -2,6 +2,8 @@
 
 from typing import Any
 
+import msgspec
+import orjson
 import pytest
 import rfc8785
 from hypothesis import given
@@ -59,3 +61,9 @@ def test_however_deep_it_is(depth: int) -> None:
     for _ in range(depth):
         value = [value]
     assert canonical(value) == by_the_library(value)
+
+
+@given(st.dictionaries(TEXTS, TEXTS | st.integers(-(2**63), 2**64 - 1) | st.none() | st.booleans()))
+def test_events_of_ours_are_written_alike_by_either_writer(members: dict[str, Any]) -> None:
+    """shown.py writes with msgspec, which takes members as they were written; other records with orjson."""
+    assert msgspec.json.encode(members) == orjson.dumps(members)

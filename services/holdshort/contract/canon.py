@@ -34,8 +34,9 @@ def _is_plain(value: Any) -> bool:
         if isinstance(one, str) or one is None or one is True or one is False:
             continue
         if isinstance(one, dict):
-            if not all(isinstance(name, str) and name.isascii() for name in one):
-                return False
+            for name in one:  # a loop, for there are few: a generator takes twice as long to begin
+                if not (isinstance(name, str) and name.isascii()):
+                    return False
             waiting.extend(one.values())
         elif isinstance(one, list):
             waiting.extend(one)

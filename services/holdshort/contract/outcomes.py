@@ -1,16 +1,19 @@
 """How a run ended: the `outcome` of a RUN_FINISHED (contract 2.1)."""
 
-from collections.abc import Sequence
-from typing import Any, NamedTuple
+from collections.abc import Mapping, Sequence
+from typing import Any, Final, NamedTuple
 
 import msgspec
 import orjson
 
 from holdshort.contract.canon import digest_of
 from holdshort.contract.codes import Code
-from holdshort.contract.messages import usable
+from holdshort.contract.messages import members_of, usable
+from holdshort.contract.resume import parsed_descriptor
 from holdshort.contract.rules import Limits
 from holdshort.contract.state import Outcome
+
+_LIST: Final = msgspec.json.Decoder(list[msgspec.Raw])
 
 
 class Malformed(NamedTuple):
@@ -24,7 +27,7 @@ class Paused(NamedTuple):
     """A well-formed interrupt outcome: each descriptor as written and parsed, and the digest of them all."""
 
     raws: list[msgspec.Raw]
-    descriptors: list[dict[str, Any]]
+    descriptors: list[Mapping[str, Any]]
     digest: str
 
 
@@ -84,13 +87,12 @@ def _well_formed(interrupt: Any) -> bool:
 
 def _raw_interrupts(value: bytes) -> list[msgspec.Raw]:
     """Each descriptor with the bytes it was written with: numbers and escapes stay as they are."""
-    event = msgspec.json.decode(value, type=dict[str, msgspec.Raw])
-    outcome = msgspec.json.decode(event["outcome"], type=dict[str, msgspec.Raw])
-    return [raw.copy() for raw in msgspec.json.decode(outcome["interrupts"], type=list[msgspec.Raw])]
+    outcome = members_of(members_of(value)["outcome"])
+    return [raw.copy() for raw in _LIST.decode(outcome["interrupts"])]
 
 
 def _paused(raws: list[msgspec.Raw]) -> Paused:
-    descriptors = [orjson.loads(bytes(raw)) for raw in raws]
+    descriptors = [parsed_descriptor(bytes(raw)) for raw in raws]
     said = [{name: one[name] for name in one if name != "expiresAt"} for one in descriptors]
     return Paused(raws, descriptors, digest_of(said))
 

@@ -5,9 +5,10 @@ Gate and router judge answers by this same code. Problems are listed, never rais
 """
 
 from collections import Counter
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from datetime import UTC, datetime, timedelta
-from typing import Any, NamedTuple
+from functools import lru_cache
+from typing import Any, Final, NamedTuple
 
 import msgspec
 import orjson
@@ -23,6 +24,7 @@ TANSTACK_BINDING = "tanstack:interruptBinding"
 ABSENT: Any = msgspec.UNSET  # a payload that is not there: not the same answer as null
 
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
+_KEPT_BYTES: Final = 16 * 1024  # of a descriptor, parsed; a longer one is parsed again each time
 
 
 class Problem(msgspec.Struct, frozen=True, rename="camel"):
@@ -280,13 +282,25 @@ def _misfit(interrupt: Interrupt, pointer: str, message: str) -> Problem:
     return Problem(Code.INVALID_PAYLOAD, interrupt.id, pointer, message)
 
 
-def described(interrupt: Interrupt) -> dict[str, Any]:
+def described(interrupt: Interrupt) -> Mapping[str, Any]:
     """The descriptor, parsed."""
-    parsed: dict[str, Any] = orjson.loads(bytes(interrupt.descriptor))
+    return parsed_descriptor(bytes(interrupt.descriptor))
+
+
+def parsed_descriptor(raw: bytes) -> Mapping[str, Any]:
+    """A descriptor, parsed; nobody may change it, for whoever asks next is given the same object."""
+    return _parsed_kept(raw) if len(raw) <= _KEPT_BYTES else _parsed(raw)
+
+
+def _parsed(raw: bytes) -> Mapping[str, Any]:
+    parsed: dict[str, Any] = orjson.loads(raw)
     return parsed
 
 
-def call_id_of(descriptor: dict[str, Any]) -> str | None:
+_parsed_kept = lru_cache(maxsize=64)(_parsed)  # one record asks for its descriptors several times
+
+
+def call_id_of(descriptor: Mapping[str, Any]) -> str | None:
     """The tool call that an interrupt asks about; None if it asks about none."""
     return usable(descriptor.get("toolCallId"))
 

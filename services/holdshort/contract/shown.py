@@ -4,7 +4,6 @@ from collections.abc import Sequence
 from typing import Any, NamedTuple
 
 import msgspec
-import orjson
 
 from holdshort.contract.canon import own_run_id, schema_hash
 from holdshort.contract.codes import Code
@@ -16,6 +15,7 @@ from holdshort.contract.messages import (
     Emit,
     Record,
     forwarded,
+    members_of,
 )
 from holdshort.contract.resume import BINDING, TANSTACK_BINDING, Entry, Problem, described
 from holdshort.contract.state import Interrupt, Pause, Run, ThreadState
@@ -58,7 +58,7 @@ def _event(thread: str, run_id: str, event: dict[str, Any], code: Code | None = 
     headers: tuple[tuple[str, bytes], ...] = (JSON_TYPE, (RUN, run_id.encode()))
     if code:
         headers = (*headers, (CODE, code.encode()))
-    return Emit(EVENTS, thread.encode(), orjson.dumps(event), headers)
+    return Emit(EVENTS, thread.encode(), msgspec.json.encode(event), headers)
 
 
 def framed(thread: str, run_id: str, shown_as_running: bool, *emits: Emit) -> tuple[Emit, ...]:
@@ -84,52 +84,56 @@ def ended(thread: str, run_id: str, generation: int, outcome: str) -> tuple[Emit
 
 def opened(record: Record, pause: Pause, thread: str) -> Emit:
     """The agent's own RUN_FINISHED with the bindings of this pause; every other value as it was written."""
-    event: dict[str, Any] = _members(record.value)
+    event: dict[str, Any] = _members(record.value or b"")
     outcome: dict[str, Any] = {}
     if bytes(event.get("outcome", b"null")).startswith(b"{"):
         outcome = _members(event["outcome"])
     outcome |= {"type": "interrupt", "interrupts": open_interrupts(pause)}
     event |= {"outcome": outcome}
-    body = orjson.dumps(event, default=_raw)
+    body = msgspec.json.encode(event)
     headers = (*forwarded(record.headers), (RUN, pause.run_id.encode()))
     return Emit(EVENTS, thread.encode(), body, headers)
 
 
-def open_interrupts(pause: Pause) -> list[orjson.Fragment]:
+def open_interrupts(pause: Pause) -> list[msgspec.Raw]:
     """The descriptors as clients see them: as the agent wrote them, and bound."""
-    return [orjson.Fragment(_bound(interrupt, pause)) for interrupt in pause.interrupts]
+    return [_bound(interrupt, pause) for interrupt in pause.interrupts]
 
 
-def _bound(interrupt: Interrupt, pause: Pause) -> bytes:
-    members: dict[str, Any] = _members(bytes(interrupt.descriptor))
+def _bound(interrupt: Interrupt, pause: Pause) -> msgspec.Raw:
+    members: dict[str, Any] = _members(interrupt.descriptor)
     raw = bytes(members.get("metadata", b"null"))
     if not raw.startswith((b"{", b"null")):
-        return bytes(interrupt.descriptor)  # not AG-UI's metadata: left alone, and so unbound
+        return interrupt.descriptor  # not AG-UI's metadata: left alone, and so unbound
     metadata: dict[str, Any] = _members(raw) if raw.startswith(b"{") else {}
-    metadata[BINDING] = _binding(interrupt, pause)
+    hashed = _schema_hash(interrupt)
+    metadata[BINDING] = _binding(pause, hashed)
     if not pause.reserved:
-        metadata[TANSTACK_BINDING] = _tanstack_binding(interrupt, pause, metadata.get(TANSTACK_BINDING))
+        theirs = metadata.get(TANSTACK_BINDING)
+        metadata[TANSTACK_BINDING] = _tanstack_binding(interrupt, pause, hashed, theirs)
     members["metadata"] = metadata
-    return orjson.dumps(members, default=_raw)
+    return msgspec.Raw(msgspec.json.encode(members))
 
 
-def _binding(interrupt: Interrupt, pause: Pause) -> dict[str, Any]:
+def _binding(pause: Pause, hashed: dict[str, str]) -> dict[str, Any]:
     binding: dict[str, Any] = {
         "v": 1,
         "generation": pause.generation,
         "interruptedRunId": pause.run_id,
         "openedAt": pause.opened_at,
     }
-    return binding | _schema_hash(interrupt)
+    return binding | hashed
 
 
-def _tanstack_binding(interrupt: Interrupt, pause: Pause, theirs: Any) -> dict[str, Any]:
+def _tanstack_binding(
+    interrupt: Interrupt, pause: Pause, hashed: dict[str, str], theirs: Any
+) -> dict[str, Any]:
     """TanStack clients leave an unbound interrupt out of their batch, so every one gets a binding."""
     ours = {"interruptedRunId": pause.run_id, "generation": pause.generation}
     if theirs is not None and bytes(theirs).startswith(b"{"):
-        return _members(bytes(theirs)) | ours
+        return _members(theirs) | ours
     generic = {"v": 1, "kind": "generic", "interruptId": interrupt.id}
-    return generic | ours | _schema_hash(interrupt)
+    return generic | ours | hashed
 
 
 def _schema_hash(interrupt: Interrupt) -> dict[str, str]:
@@ -138,15 +142,9 @@ def _schema_hash(interrupt: Interrupt) -> dict[str, str]:
     return {"responseSchemaHash": named} if named else {}
 
 
-def _members(raw: Any) -> dict[str, Any]:
-    """An object's members, each value as the bytes it was written with."""
-    return dict(msgspec.json.decode(raw, type=dict[str, msgspec.Raw]))
-
-
-def _raw(value: Any) -> orjson.Fragment:
-    if isinstance(value, msgspec.Raw):
-        return orjson.Fragment(bytes(value))
-    raise TypeError(type(value))
+def _members(raw: bytes | msgspec.Raw) -> dict[str, Any]:
+    """An object's members as written, to be added to."""
+    return {**members_of(raw)}
 
 
 # -- refusals -----------------------------------------------------------------------------------------------

@@ -18,7 +18,6 @@ Where to read on: the rows for agent events are in events.py, those for inputs i
 order of the contract's tables; what clients are shown is in shown.py.
 """
 
-from collections.abc import Iterator
 from typing import Literal, NamedTuple, assert_never
 
 import msgspec
@@ -55,15 +54,13 @@ def decide(state: ThreadState, record: Record, now: int, world: World, rules: Ru
 
 def next_due(state: ThreadState, rules: Rules) -> Due | None:
     """The thread's earliest deadline."""
-    return min(_dues(state, rules), default=None)
-
-
-def _dues(state: ThreadState, rules: Rules) -> Iterator[Due]:
-    if state.run is not None:
-        yield Due(state.run.due(rules.start_lease_ms, rules.run_lease_ms), "lease")
-    ends = [*(run.at for run in state.ended), *(pause.at for pause in state.gone)]
-    if ends:
-        yield Due(min(ends) + rules.limits.memory_ms, "memory")
+    run, ended, gone = state.run, state.ended, state.gone
+    lease = Due(run.due(rules.start_lease_ms, rules.run_lease_ms), "lease") if run is not None else None
+    if not (ended or gone):
+        return lease
+    ends = [*(one.at for one in ended), *(one.at for one in gone)]
+    memory = Due(min(ends) + rules.limits.memory_ms, "memory")
+    return memory if lease is None else min(lease, memory)
 
 
 def fire(state: ThreadState, due: Due, thread: str, rules: Rules) -> Verdict:

@@ -1,5 +1,6 @@
 """How runs end, and how pauses open, open again and go: the changes that several rows have in common."""
 
+from collections.abc import Mapping
 from typing import Any
 
 import msgspec
@@ -160,11 +161,12 @@ def _unusable(read: Paused, rules: Rules) -> set[str]:
     refused: set[str] = set()
     if rules.unusable_schema == "accept":
         return refused
+    few = len(read.descriptors) <= rules.limits.schemas  # then so are their schemas
     seen: dict[str, int] = {}
     for descriptor in read.descriptors:
         if (schema := descriptor.get("responseSchema")) is None:
             continue
-        position = seen.setdefault(digest_of(schema), len(seen))
+        position = 0 if few else seen.setdefault(digest_of(schema), len(seen))
         if position >= rules.limits.schemas or schemas.admit(schema).refused:
             refused.add(descriptor["id"])
     return refused
@@ -174,7 +176,7 @@ def _tool(run: Run, call_id: str | None) -> ToolCall | None:
     return next((call for call in run.calls if call.call_id == call_id), None)
 
 
-def _route(rules: Rules, descriptor: dict[str, Any], tool: ToolCall | None) -> Destination:
+def _route(rules: Rules, descriptor: Mapping[str, Any], tool: ToolCall | None) -> Destination:
     return rules.routes.match(
         descriptor["reason"],
         tool=tool.name if tool else None,
