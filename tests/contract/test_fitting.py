@@ -58,6 +58,24 @@ SCHEMAS = st.recursive(
 )
 
 
+LEAF_SCHEMAS = (
+    {"type": "boolean"},
+    {"type": "integer"},
+    {"type": "string"},
+    {"type": "string", "minLength": 1, "maxLength": 2},
+    {"type": "string", "enum": ["a", "abc", True], "maxLength": 2},
+)
+LEAF_VALUES = (None, True, False, 0, 1, -2, "", "a", "ab", "abc", "\U0001f600", [], {}, ["a"])
+
+
+@pytest.mark.parametrize("schema", LEAF_SCHEMAS)
+def test_of_every_leaf_it_knows_what_fits(schema: Any) -> None:
+    admission = schemas.admit(schema)
+    assert admission.fits is not None
+    for value in LEAF_VALUES:
+        assert admission.fits(value) == (list(admission.validator.iter_errors(value)) == []), value
+
+
 @given(st.one_of(SCHEMAS, OTHERS), VALUES)
 def test_what_certainly_fits_fits(schema: Any, payload: Any) -> None:
     admission = schemas.admit(schema)
