@@ -58,14 +58,29 @@ SCHEMAS = st.recursive(
 )
 
 
-LEAF_SCHEMAS = (
+LEAF_SCHEMAS: tuple[dict[str, Any], ...] = (
     {"type": "boolean"},
     {"type": "integer"},
     {"type": "string"},
     {"type": "string", "minLength": 1, "maxLength": 2},
     {"type": "string", "enum": ["a", "abc", True], "maxLength": 2},
 )
-LEAF_VALUES = (None, True, False, 0, 1, -2, "", "a", "ab", "abc", "\U0001f600", [], {}, ["a"])
+LEAF_VALUES: tuple[Any, ...] = (
+    None,
+    True,
+    False,
+    0,
+    1,
+    -2,
+    "",
+    "a",
+    "ab",
+    "abc",
+    "\U0001f600",
+    [],
+    {},
+    ["a"],
+)
 
 
 @pytest.mark.parametrize("schema", LEAF_SCHEMAS)

@@ -201,8 +201,10 @@ def input_while_pending(case: Case) -> Verdict | None:
 
 def two_channels(case: Case) -> Verdict | None:
     """An answer in `forwardedProps.command`: frameworks differ in which of the two they obey."""
+    if not case.command or case.state.last_not_gated:
+        return None
     named = [name for name in ("resume", "interruptEvent") if name in case.command]
-    if not named or case.state.last_not_gated:
+    if not named:
         return None
     problems = [Problem(Code.CONFLICTING_CHANNELS, path=f"/forwardedProps/command/{name}") for name in named]
     return refuse(case, Code.CONFLICTING_CHANNELS, problems)

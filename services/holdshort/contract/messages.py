@@ -116,8 +116,11 @@ def parse_object(value: bytes | None) -> dict[str, Any] | None:
 _MEMBERS: Final = msgspec.json.Decoder(dict[str, msgspec.Raw])  # made once: it costs as much as a use
 
 
-def members_of(raw: bytes | msgspec.Raw) -> dict[str, msgspec.Raw]:
-    """An object's members, each value as the bytes it was written with. Raises msgspec.DecodeError."""
+def members_of(raw: bytes | msgspec.Raw) -> dict[str, Any]:
+    """An object's members, each value as the bytes it was written with (msgspec.Raw), to be added to.
+
+    Raises msgspec.DecodeError.
+    """
     return _MEMBERS.decode(raw)
 
 

@@ -49,6 +49,7 @@ class Case:
         value: dict[str, Any],
     ) -> None:
         self.state = state
+        self.pause = state.pause
         self.record = record
         self.now = now
         self.world = world
@@ -84,10 +85,6 @@ class Case:
         props = self.value.get("forwardedProps")
         command = props.get("command") if isinstance(props, dict) else None
         return command if isinstance(command, dict) else {}
-
-    @property
-    def pause(self) -> Pause | None:
-        return self.state.pause
 
     @property
     def under_run_in_flight(self) -> bool:

@@ -81,6 +81,16 @@ def admit(schema: Any) -> Admission:
     return _admit(raw)
 
 
+def admit_written(raw: bytes) -> Admission:
+    """The same for a schema as it was written; the same bytes are parsed once."""
+    return _admit_written(raw) if len(raw) <= MAX_BYTES else admit(orjson.loads(raw))
+
+
+@lru_cache(maxsize=256)
+def _admit_written(raw: bytes) -> Admission:
+    return admit(orjson.loads(raw))
+
+
 @lru_cache(maxsize=256)
 def _admit(raw: bytes) -> Admission:
     schema = orjson.loads(raw)

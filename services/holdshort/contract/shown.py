@@ -84,12 +84,12 @@ def ended(thread: str, run_id: str, generation: int, outcome: str) -> tuple[Emit
 
 def opened(record: Record, pause: Pause, thread: str) -> Emit:
     """The agent's own RUN_FINISHED with the bindings of this pause; every other value as it was written."""
-    event: dict[str, Any] = _members(record.value or b"")
+    event = members_of(record.value or b"")
     outcome: dict[str, Any] = {}
     if bytes(event.get("outcome", b"null")).startswith(b"{"):
-        outcome = _members(event["outcome"])
+        outcome = members_of(event["outcome"])
     outcome |= {"type": "interrupt", "interrupts": open_interrupts(pause)}
-    event |= {"outcome": outcome}
+    event["outcome"] = outcome
     body = msgspec.json.encode(event)
     headers = (*forwarded(record.headers), (RUN, pause.run_id.encode()))
     return Emit(EVENTS, thread.encode(), body, headers)
@@ -101,11 +101,11 @@ def open_interrupts(pause: Pause) -> list[msgspec.Raw]:
 
 
 def _bound(interrupt: Interrupt, pause: Pause) -> msgspec.Raw:
-    members: dict[str, Any] = _members(interrupt.descriptor)
+    members = members_of(interrupt.descriptor)
     raw = bytes(members.get("metadata", b"null"))
     if not raw.startswith((b"{", b"null")):
         return interrupt.descriptor  # not AG-UI's metadata: left alone, and so unbound
-    metadata: dict[str, Any] = _members(raw) if raw.startswith(b"{") else {}
+    metadata = members_of(raw) if raw.startswith(b"{") else {}
     hashed = _schema_hash(interrupt)
     metadata[BINDING] = _binding(pause, hashed)
     if not pause.reserved:
@@ -131,7 +131,7 @@ def _tanstack_binding(
     """TanStack clients leave an unbound interrupt out of their batch, so every one gets a binding."""
     ours = {"interruptedRunId": pause.run_id, "generation": pause.generation}
     if theirs is not None and bytes(theirs).startswith(b"{"):
-        return _members(theirs) | ours
+        return members_of(theirs) | ours
     generic = {"v": 1, "kind": "generic", "interruptId": interrupt.id}
     return generic | ours | hashed
 
@@ -140,11 +140,6 @@ def _schema_hash(interrupt: Interrupt) -> dict[str, str]:
     schema = described(interrupt).get("responseSchema")
     named = schema_hash(schema) if isinstance(schema, dict) else None
     return {"responseSchemaHash": named} if named else {}
-
-
-def _members(raw: bytes | msgspec.Raw) -> dict[str, Any]:
-    """An object's members as written, to be added to."""
-    return {**members_of(raw)}
 
 
 # -- refusals -----------------------------------------------------------------------------------------------

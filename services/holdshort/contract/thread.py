@@ -58,7 +58,7 @@ def next_due(state: ThreadState, rules: Rules) -> Due | None:
     lease = Due(run.due(rules.start_lease_ms, rules.run_lease_ms), "lease") if run is not None else None
     if not (ended or gone):
         return lease
-    ends = [*(one.at for one in ended), *(one.at for one in gone)]
+    ends = [one.at for one in ended] + [one.at for one in gone]
     memory = Due(min(ends) + rules.limits.memory_ms, "memory")
     return memory if lease is None else min(lease, memory)
 

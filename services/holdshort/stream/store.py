@@ -95,7 +95,8 @@ class Store(Generic[S]):
 
     def amend(self, key: bytes, state: S) -> None:
         """A state of this batch, with something more that its mark does not speak of."""
-        self._uncommitted[key] = self._uncommitted[key]._replace(after=state)
+        _, before, mark = self._uncommitted[key]
+        self._uncommitted[key] = Changed(state, before, mark)
 
     def _committed_mark(self, key: bytes) -> Mark | None:
         packed = self.places.get(key)
