@@ -1,6 +1,5 @@
 """The state of a thread as it is stored (contract 1)."""
 
-import gc
 from pathlib import Path
 
 import msgspec
@@ -150,12 +149,3 @@ def test_a_pointer_is_its_place() -> None:
     assert str(Pointer("inputs", 3, 17)) == "inputs/3/17"
     assert pointer_of(b"\xff/0/1") is None
     assert pointer_of(b"x/" + b"9" * 200 + b"/1") is not None
-
-
-def test_the_collector_has_nothing_to_look_through_in_a_state() -> None:
-    play = Playbook()
-    play(client.asks("r1"), agent.interrupts("r1", "a"), client.resumes("r2", a=True))
-    state = play.state()
-    assert state.run is not None
-    assert state.pause is not None
-    assert not any(gc.is_tracked(part) for part in (state, state.run, state.pause, *state.pause.interrupts))

@@ -16,11 +16,8 @@ How = Literal["settled", "superseded", "abandoned"]
 _LONGEST_POINTER = 300  # a topic's name has at most 249 characters
 
 
-class _Part(msgspec.Struct, frozen=True, gc=False, rename="camel", omit_defaults=True):
-    """A part of the state: immutable, and on the wire only what differs from its default.
-
-    What never changes can hold no cycle, so the collector need not look at the many that live long (`gc`).
-    """
+class _Part(msgspec.Struct, frozen=True, rename="camel", omit_defaults=True):
+    """A part of the state: immutable, and on the wire only what differs from its default."""
 
 
 class Pointer(_Part, frozen=True):
