@@ -39,7 +39,7 @@ class Row(NamedTuple):
 
 LATE: Final = "answered|cancelled|expired|overdue|escalated|reminded"
 TEAM: Final = 'team=~"$team"'
-CONFLICTS: Final = "ALREADY_DECIDED|ANSWERED_ELSEWHERE|SEEN_SOMETHING_ELSE|STALE_GENERATION"
+CONFLICTS: Final = "ALREADY_DECIDED|ANSWERED_ELSEWHERE|SEEN_SOMETHING_ELSE|STALE_ATTEMPT|STALE_GENERATION"
 
 
 def quantile(of: float, histogram: str, by: str = "", where: str = "") -> str:

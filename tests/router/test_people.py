@@ -68,6 +68,30 @@ async def test_beyond_what_a_team_takes_another_is_asked(s: System) -> None:
     assert list(s.asked("payments")) == ["c"]
 
 
+BOTH_LIMITED = "{payments: {max_open: 1}, dba: {max_open: 1}, ops: {}}"
+
+
+@on(config('reason: "p:*", team: payments, overflow_to: dba', teams=BOTH_LIMITED))
+async def test_the_other_team_has_a_bound_of_its_own(s: System) -> None:
+    first, second = threads_together(2)
+    await pause(s, question("a", "p:x"), question("b", "p:x"), question("c", "p:x"), thread=first)
+    await pause(s, question("d", "p:x"), thread=second)
+
+    assert list(s.asked("dba")) == ["b"]
+    assert sorted(s.asked("payments")) == ["a", "c", "d"]
+    assert deeds(s, "overflowed") == ["overflowed"] * 3
+
+
+@on(config('reason: "p:*", team: payments, overflow_to: dba, on_overflow: answer', teams=BOTH_LIMITED))
+async def test_where_both_are_full_the_router_answers_if_it_may(s: System) -> None:
+    first, second, third = threads_together(3)
+    for id_, thread in (("a", first), ("b", second), ("c", third)):
+        await pause(s, question(id_, "p:x", responseSchema=SCHEMA), thread=thread)
+
+    assert (list(s.asked("payments")), list(s.asked("dba"))) == (["a"], ["b"])
+    assert answers(runs(s, third)[0]) == {"c": {"approved": False}}
+
+
 @on(config('reason: "p:*", team: payments, on_overflow: answer', teams=LIMITED))
 async def test_or_the_router_answers(s: System) -> None:
     first, second = threads_together(2)

@@ -9,9 +9,11 @@ import pytest
 from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
 from cryptography.hazmat.primitives.serialization import Encoding, NoEncryption, PrivateFormat
 from tests.clients import Json
+from tests.router.pauses import forgetting
 from tests.router.scenes import (
     NO,
     YES,
+    acts,
     answers,
     code,
     config,
@@ -156,8 +158,6 @@ async def test_a_replayed_signature_is_refused(s: System) -> None:
 
 @on(SIGNED)
 async def test_a_signature_of_an_earlier_attempt_is_used_up(s: System) -> None:
-    from tests.router.pauses import forgetting
-
     await pause(s, question("a", "p:x"))
     mine = ANN.signed(record(s, approve(by="ann")), asked(s, "payments", "a"))
     await send(s, mine)
@@ -166,6 +166,50 @@ async def test_a_signature_of_an_earlier_attempt_is_used_up(s: System) -> None:
 
     moved = {**mine, "attempt": 2}  # the statement does not say it
     assert code(await send(s, moved)) == "SIGNATURE_REPLAYED"
+
+
+def signed_at(s: System, minutes: float, decision: Decision) -> Json:
+    """What ann signs at that time, about what is shown now."""
+    at = datetime.fromtimestamp(EPOCH_MS / 1000 + minutes * 60, UTC)
+    shown = asked(s, "payments", "a")
+    return ANN.signed(decision_record(shown, decision, at), shown)
+
+
+@on(SIGNED)
+async def test_what_was_signed_before_the_question_was_put_again_is_of_an_earlier_attempt(s: System) -> None:
+    await pause(s, question("a", "p:x"))
+    refused, kept_back = signed_at(s, 1, approve(YES, by="ann")), signed_at(s, 2, approve(by="ann"))
+    await passes(3)
+    await acts(s, "payments", "claim", "a", decidedBy="bob")
+    assert code(await send(s, refused)) == "CLAIMED"
+    await acts(s, "payments", "release", "a", decidedBy="bob")
+    await send(s, signed_at(s, 3, deny(by="ann")))
+    await fails(s, runs(s)[0].value["runId"])
+    await forgetting(s, "t")
+
+    for old in (refused, kept_back):
+        assert code(await send(s, {**old, "attempt": 2})) == "SIGNATURE_REPLAYED"
+    timeless = {**record(s, approve(by="ann")), "decidedAt": "at noon", "decisionId": "timeless"}
+    assert code(await send(s, ANN.signed(timeless, asked(s, "payments", "a")))) == "SIGNATURE_REPLAYED"
+    assert len(runs(s)) == 1
+    await passes(1)
+    assert (await send(s, signed_at(s, 5, approve(by="ann"))))["verdict"] == "accepted"
+
+
+@on(SIGNED)
+async def test_what_stands_beside_a_signed_answer_unsigned_is_marked(s: System) -> None:
+    await pause(s, question("a", "p:x"), question("b", "p:x"))
+    for id_, more in (("a", {"comment": "go on"}), ("b", {})):
+        value = {**record(s, approve(by="ann"), id_), "decisionId": id_, **more}
+        signed = ANN.signed(value, asked(s, "payments", id_))
+        if more:
+            signed["resume"][0]["metadata"]["ticket"] = 7
+        assert (await send(s, signed))["verdict"] == "accepted"
+
+    first, second = (one["metadata"] for one in runs(s)[0].value["resume"])
+    assert (first["ticket"], first["holdshort"]["comment"]) == (7, "go on")
+    assert first["holdshort"]["unsigned"] == ["holdshort.comment", "ticket"]
+    assert "unsigned" not in second["holdshort"]
 
 
 @on(SIGNED)

@@ -151,7 +151,7 @@ def people(groups: str, keys: str = "{}") -> str:
             "on_overflow: cancel, overflow_to: a",
             "{a: {}, b: {max_open: 3}}",
             "",
-            "on_overflow: does nothing beside overflow_to",
+            "on_overflow: does nothing: overflow_to takes all, team a has no max_open",
         ),
         (
             "quorum: {need: 1, denial: counts}",
@@ -201,6 +201,7 @@ def test_what_would_silently_do_nothing_or_never_be_met_is_told(
     ("route", "teams", "more"),
     [
         ("overflow_to: a", "{a: {}, b: {max_open: 3}}", ""),
+        ("overflow_to: a, on_overflow: cancel", "{a: {max_open: 3}, b: {max_open: 3}}", ""),
         ("retry: 4", "{a: {}, b: {}}", ""),
         ("deadline: 1h, remind_after: 10m, escalate_after: 20m, escalate_to: a", "{a: {}, b: {}}", ""),
         ("quorum: 2, on_deadline: answer, answer: {approved: false, why: late}", "{a: {}, b: {}}", TRUST),

@@ -45,7 +45,9 @@ _SENTENCES = {
     DecisionCode.UNKNOWN_ROUTE: "The router does not know the question's route yet; send again.",
     DecisionCode.SIGNATURE_REQUIRED: "The route takes signed decisions only.",
     DecisionCode.SIGNATURE_FORGED: "The signature is not one of the key that it names.",
-    DecisionCode.SIGNATURE_REPLAYED: "The signature belongs to another decision, or has been used before.",
+    DecisionCode.SIGNATURE_REPLAYED: (
+        "The signature belongs to another decision or an earlier attempt, or has been used before."
+    ),
     DecisionCode.SIGNATURE_RETARGETED: "The signature was made for another question.",
     DecisionCode.SIGNATURE_EDITED: "What was signed is not what stands in the decision.",
     DecisionCode.UNKNOWN_KEY: "The team has no such key, or it is not valid any more.",

@@ -116,9 +116,19 @@ def _said(asked: Asked, answer: Answer, complete: bool) -> dict[str, Any]:
         **_decider(answer),
         "quorum": [_decider(one) for one in (*asked.votes, answer)] if asked.votes else None,
         "cause": answer.cause,
+        "unsigned": _unsigned(answer),
         "context": None if complete else "incomplete",
     }
     return {name: value for name, value in said.items() if value is not None}
+
+
+def _unsigned(answer: Answer) -> list[str] | None:
+    """What stands beside a signed answer without being signed, for whoever trusts the signature alone."""
+    if answer.signature is None:
+        return None
+    own = {} if answer.metadata is msgspec.UNSET else msgspec.json.decode(answer.metadata)
+    comment = ["holdshort.comment"] if answer.comment is not None else []
+    return [*comment, *sorted(own)] or None
 
 
 def _decider(answer: Answer) -> dict[str, Any]:

@@ -1,5 +1,6 @@
 """Fan-out: a question for a team an interrupt, shown as long as the team is needed (router 2, 6). Pure."""
 
+from collections import Counter
 from collections.abc import Callable, Iterator
 from typing import Any, Final
 
@@ -95,20 +96,29 @@ def settle_in(turn: Turn, room: Room) -> None:
     for asked in turn.gathering.asked:
         if "answer" in (asked.put.on_deadline, asked.put.on_overflow) and asked.fallback is msgspec.UNSET:
             turn.does("unfit", asked)
-    more: dict[str, int] = {}
+    more: Counter[str] = Counter()
+
+    def full(team: str) -> bool:
+        open_, most = room(team)
+        return most is not None and open_ + more[team] >= most
+
     for asked in turn.gathering.asked:
-        open_, most = room(asked.team)
-        if most is not None and open_ + more.get(asked.team, 0) >= most:
-            _overflow(turn, asked)
-        else:
-            more[asked.team] = more.get(asked.team, 0) + 1
+        if full(asked.team):
+            _overflow(turn, asked, full)
+        after = turn.gathering.one(asked.interrupt_id)
+        if after is not None and after.answer is None:
+            more[after.team] += 1
 
 
-def _overflow(turn: Turn, asked: Asked) -> None:
-    """The team has all it takes: another is asked, or the router answers; an alert says so in any case."""
+def _overflow(turn: Turn, asked: Asked, full: Callable[[str], bool]) -> None:
+    """The team has all it takes: another is asked, or the router answers; an alert says so in any case.
+
+    The other team's own bound holds, too: where both are full, `on_overflow` answers, else its own team is
+    asked after all, for a question must be somewhere.
+    """
     policy = asked.put
     turn.does("overflowed", asked)
-    if policy.overflow_to is not None:
+    if policy.overflow_to is not None and not full(policy.overflow_to):
         turn.put(moved(asked, policy.overflow_to))
     elif policy.on_overflow == "answer" and asked.fallback is not msgspec.UNSET:
         fill(turn, asked, "overflow", answering=True)

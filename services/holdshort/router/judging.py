@@ -190,9 +190,22 @@ def _signature(case: Case) -> DecisionCode | None:
     if case.decision.decision_id in case.asked.spent:
         return DecisionCode.SIGNATURE_REPLAYED
     proved = prove(case.entry, case.decision, case.team, case.pause, case.interrupt, case.now, case.rules)
+    if proved.code is None and _signed_before_it_was_put(case):
+        return DecisionCode.SIGNATURE_REPLAYED
     if proved.code is None:
         case.decider, case.proof = proved.decider, "signature"
     return proved.code
+
+
+def _signed_before_it_was_put(case: Case) -> bool:
+    """A question put again takes what was signed since: the statement says when, but not which attempt.
+
+    A `decidedAt` that is no time cannot show that it is of this attempt.
+    """
+    if not case.gathering.put_at:
+        return False
+    signed_at = batch.read_expiry(case.decision.decided_at)
+    return signed_at is None or signed_at < case.gathering.put_at * 1000
 
 
 def _fitting(case: Case) -> Judged | None:
