@@ -150,9 +150,10 @@ def _idle(route: RouteConfig, teams: Mapping[str, TeamConfig], max_attempts: int
     for name in ("overflow_to", "on_overflow"):
         if getattr(route, name) is not None and not limited:
             yield f"{name}: does nothing: team {route.team} has no max_open"
-    bounded = route.overflow_to in teams and teams[route.overflow_to].max_open is not None
-    if limited and route.overflow_to is not None and route.on_overflow is not None and not bounded:
-        yield f"on_overflow: does nothing: overflow_to takes all, team {route.overflow_to} has no max_open"
+    other = route.overflow_to
+    if limited and other is not None and route.on_overflow is not None:
+        if other not in teams or teams[other].max_open is None:
+            yield f"on_overflow: does nothing: overflow_to takes all, team {other} has no max_open"
     policy = route.policy()
     if policy.denial == "counts" and policy.quorum <= 1 and not policy.groups:
         yield "quorum.denial: does nothing: one person is enough"
