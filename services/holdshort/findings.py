@@ -19,14 +19,17 @@ def findings(
     *,
     trusted: Collection[str] = (),
     max_attempts: int | None = None,
+    unsafe: Collection[str] = (),
 ) -> Iterator[str]:
     """One sentence each, beginning with the place in the configuration file.
 
+    `unsafe` are the agents that are declared to take a cancel for a yes: routes do not say whose they are.
     `trusted` are the topics of `trust_principal`; without `max_attempts` nothing is said of it.
     """
     for place, route in enumerate(routes):
         yield from _unused(place, route, routes[:place])
         told = (*_too_late(route), *_idle(route, teams, max_attempts), *_unattainable(route, teams, trusted))
+        told = (*told, *_uncancelled(route, unsafe))
         yield from (f"routes[{place}] ({route.called}).{one}" for one in told)
     yield from _overlaps(routes)
     asked = {team for route in routes for team in route.teams} | {default_team}
@@ -151,9 +154,9 @@ def _idle(route: RouteConfig, teams: Mapping[str, TeamConfig], max_attempts: int
         if getattr(route, name) is not None and not limited:
             yield f"{name}: does nothing: team {route.team} has no max_open"
     other = route.overflow_to
-    if limited and other is not None and route.on_overflow is not None:
-        if other not in teams or teams[other].max_open is None:
-            yield f"on_overflow: does nothing: overflow_to takes all, team {other} has no max_open"
+    takes_all = other is not None and (other not in teams or teams[other].max_open is None)
+    if limited and route.on_overflow is not None and takes_all:
+        yield f"on_overflow: does nothing: overflow_to takes all, team {other} has no max_open"
     policy = route.policy()
     if policy.denial == "counts" and policy.quorum <= 1 and not policy.groups:
         yield "quorum.denial: does nothing: one person is enough"
@@ -162,6 +165,15 @@ def _idle(route: RouteConfig, teams: Mapping[str, TeamConfig], max_attempts: int
         yield f"retry: happens {most}: max_attempts ({max_attempts}) ends the pause before"
     if _approves(route) and (policy.needs_proof or policy.signature == "required"):
         yield "answer: is no denial, and nobody has to prove anything for it: silence would approve"
+
+
+def _uncancelled(route: RouteConfig, unsafe: Collection[str]) -> Iterator[str]:
+    """Cancels that the route asks for by name, and that some agents never get (router 5)."""
+    if not unsafe:
+        return
+    for name, word in (("on_deadline", "cancel"), ("on_overflow", "cancel"), ("on_denial", "cancel_rest")):
+        if name in route.model_fields_set and getattr(route, name) == word:
+            yield f"{name}: {word} is not done for {', '.join(unsafe)}, who may take a cancel for a yes"
 
 
 def _approves(route: RouteConfig) -> bool:

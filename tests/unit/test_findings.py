@@ -21,6 +21,7 @@ def found(
             default,
             trusted=config.trust_principal,
             max_attempts=config.max_attempts,
+            unsafe=sorted(name for name, one in config.agents.items() if one.cancel == "unsafe"),
         )
     )
 
@@ -152,6 +153,12 @@ def people(groups: str, keys: str = "{}") -> str:
             "{a: {}, b: {max_open: 3}}",
             "",
             "on_overflow: does nothing: overflow_to takes all, team a has no max_open",
+        ),
+        (
+            "on_deadline: cancel, on_denial: gather",
+            "{a: {}, b: {}}",
+            "agents: {default: {}, graph: {cancel: unsafe}}",
+            "on_deadline: cancel is not done for graph, who may take a cancel for a yes",
         ),
         (
             "quorum: {need: 1, denial: counts}",

@@ -36,6 +36,7 @@ def check(
             config.default_team,
             trusted=config.trust_principal,
             max_attempts=config.max_attempts,
+            unsafe=sorted(name for name, one in config.agents.items() if one.cancel == "unsafe"),
         )
     )
     for warning in warnings:
