@@ -6,7 +6,8 @@
     after = await run_agent(worker, said.resumed({question.interrupt_id: decision}))
     assert after.outcome == "success"
 
-What is said is exactly what the worker would publish, snapshots and made-up endings included.
+What is said is exactly what the worker would publish, snapshots and made-up endings included; an answer that
+the router would refuse for what it says fails the test, with the router's code.
 """
 
 import asyncio
@@ -16,10 +17,14 @@ from collections.abc import Mapping
 from datetime import UTC, datetime
 from typing import Any, NamedTuple
 
+import msgspec
 import orjson
 
+from holdshort.contract import resume as batch
 from holdshort.contract.canon import digest_of
-from holdshort.contract.statement import shown_digest
+from holdshort.contract.rules import Limits
+from holdshort.contract.state import Interrupt
+from holdshort.contract.statement import SIGNATURE, shown_digest
 from holdshort.sdk.agent import AgentWorker
 from holdshort.sdk.approvals import ABSENT, Approval, Decision
 from holdshort.sdk.approver import Approver
@@ -28,6 +33,10 @@ from holdshort.sdk.runs import Run
 from holdshort.sdk.transcript import Transcript
 
 Json = Any
+
+
+class RefusedError(ValueError):
+    """An answer that the router would refuse; the text is its code, and where and why."""
 
 
 class Said(NamedTuple):
@@ -85,9 +94,17 @@ class Said(NamedTuple):
         return asked
 
     def resumed(self, answers: Mapping[str, Decision], *, run: str = "resumed") -> dict[str, Json]:
-        """The input that goes on from here with these answers, as the router writes it."""
+        """The input that goes on from here with these answers, as the router writes it.
+
+        Raises RefusedError for answers that would not get so far: too few, too many, or such as do not fit.
+        """
         transcript = self.transcript
-        entries = [_entry(one["id"], answers[one["id"]]) for one in self.interrupts]
+        asked = [one["id"] for one in self.interrupts]
+        if left := [id_ for id_ in asked if id_ not in answers]:
+            raise RefusedError(f"PARTIAL_RESUME: nobody answers {', '.join(left)}")
+        if others := [id_ for id_ in answers if id_ not in asked]:
+            raise RefusedError(f"UNKNOWN_INTERRUPT: {', '.join(others)}")
+        entries = [_entry(one, answers[one["id"]]) for one in self.interrupts]
         return {
             **self.input,
             "runId": run,
@@ -98,12 +115,28 @@ class Said(NamedTuple):
         }
 
 
-def _entry(interrupt_id: str, decision: Decision) -> dict[str, Json]:
+def _entry(descriptor: Mapping[str, Json], decision: Decision) -> dict[str, Json]:
     """What an agent is told; a claim is no answer, and a confirm stands for one that must be given here."""
     if decision.action != "decide":
         raise ValueError(f"a {decision.action} is not what an agent is resumed with: give the answer itself")
-    entry: dict[str, Json] = {"interruptId": interrupt_id, "status": decision.status}
+    _fits(descriptor, decision)
+    entry: dict[str, Json] = {"interruptId": descriptor["id"], "status": decision.status}
     return entry if decision.payload is ABSENT else {**entry, "payload": decision.payload}
+
+
+def _fits(descriptor: Mapping[str, Json], decision: Decision) -> None:
+    """By the router's own code: its expiry, and its payload against the schema. Raises RefusedError."""
+    payload = batch.ABSENT if decision.payload is ABSENT else decision.payload
+    entry = batch.Entry(descriptor["id"], decision.status == "resolved", payload, {})
+    asked = Interrupt(id=descriptor["id"], descriptor=msgspec.Raw(orjson.dumps(descriptor)))
+    work = batch.Work(Limits().work)
+    problems = [
+        *batch.expired([entry], [asked], int(datetime.now(UTC).timestamp() * 1000)),
+        *batch.payload_problems(entry, asked, work, check_unusable=True),
+    ]
+    if problems:
+        first = problems[0]
+        raise RefusedError(f"{first.code}: {first.interrupt_id}{first.path or ''}: {first.message}")
 
 
 async def run_agent(agent: AgentWorker | Function, input_: Any) -> Said:
@@ -138,10 +171,23 @@ async def decide(
     """The decision.v1 that the app would publish for this question; None if it leaves it to others.
 
     `place` is where it was read (`partition/offset`): read there again, it gets the same `decisionId`.
+    Raises RefusedError for an answer that the router would refuse: it does not fit, confirms nothing, or has
+    no signature where one is required.
     """
     asked = approval if isinstance(approval, Approval) else Approval.model_validate(approval)
     decision = await app.decide(asked)
-    return None if decision is None else app.record(asked, decision, datetime.now(UTC), place)
+    if decision is None:
+        return None
+    record = app.record(asked, decision, datetime.now(UTC), place)
+    if decision.action in ("decide", "confirm"):
+        signed = SIGNATURE in (record["resume"][0].get("metadata") or {})
+        if asked.signature == "required" and not signed:
+            raise RefusedError("SIGNATURE_REQUIRED: the route takes signed decisions only")
+    if decision.action == "confirm" and asked.previous is None:
+        raise RefusedError("NOTHING_TO_CONFIRM: nothing was decided before")
+    if decision.action == "decide":
+        _fits(asked.interrupt, decision)
+    return record
 
 
 # -- what is asked ------------------------------------------------------------------------------------------

@@ -18,8 +18,8 @@ from ag_ui.core import (
 from tests.schemas.catalogue import Schema
 
 from holdshort.sdk.agent import AgentWorker
-from holdshort.sdk.approver import Approval, Approver, Decision, approve, deny
-from holdshort.sdk.testing import an_approval, an_input, decide, run_agent
+from holdshort.sdk.approver import Approval, Approver, Decision, answer, approve, confirm, deny
+from holdshort.sdk.testing import RefusedError, an_approval, an_input, decide, run_agent
 
 worker = AgentWorker("billing")
 app = Approver("payments")
@@ -120,3 +120,54 @@ def test_questions_of_tests_are_like_those_of_the_router(approval: Approval) -> 
         wire[name] = at and int(at.timestamp() * 1000)
 
     assert Schema("approval.v1").problems(wire) == []
+
+
+STRICT = {
+    "id": "int-1",
+    "reason": "tool_call",
+    "responseSchema": {
+        "type": "object",
+        "properties": {"approved": {"type": "boolean"}, "limit": {"type": "integer", "maximum": 10}},
+        "required": ["approved"],
+        "additionalProperties": False,
+    },
+}
+
+
+@pytest.mark.parametrize(
+    ("decision", "members", "refusal"),
+    [
+        (answer({"approved": "yes"}), {}, "INVALID_PAYLOAD: int-1/approved: "),
+        (answer({"approved": True, "limit": 11}), {}, "INVALID_PAYLOAD: int-1/limit: "),
+        (answer(None), {}, "INVALID_PAYLOAD: int-1: "),
+        (confirm(), {}, "NOTHING_TO_CONFIRM: "),
+        (approve(), {"signature": "required"}, "SIGNATURE_REQUIRED: "),
+        (
+            approve(),
+            {"interrupt": {**STRICT, "expiresAt": "2020-01-01T00:00:00Z"}},
+            "INTERRUPT_EXPIRED: int-1",
+        ),
+    ],
+)
+async def test_a_decision_that_the_router_would_refuse_fails_the_test(
+    decision: Decision, members: dict[str, Any], refusal: str
+) -> None:
+    strict = Approver("payments")
+
+    @strict.on()
+    async def always(_: Approval) -> Decision:
+        return decision
+
+    with pytest.raises(RefusedError, match=f"^{refusal}"):
+        await decide(strict, an_approval(**{"interrupt": STRICT, **members}))
+
+
+async def test_answers_that_would_not_reach_the_agent_fail_the_test() -> None:
+    said = await run_agent(worker, an_input("pay ann 50"))
+
+    for answers, refusal in (
+        ({}, "PARTIAL_RESUME"),
+        ({"int-c1": approve(), "x": deny()}, "UNKNOWN_INTERRUPT"),
+    ):
+        with pytest.raises(RefusedError, match=f"^{refusal}: "):
+            said.resumed(answers)
