@@ -11,7 +11,7 @@ from typing import Any, Final
 
 import orjson
 from tests.soak.evidence import Evidence, Said
-from tests.soak.plans import DEADLINES, ESCALATED, PROVED
+from tests.soak.plans import DEADLINES, ESCALATED, PROVED, beside
 
 JUDGED: Final = frozenset({"accepted", "refused", "duplicate"})
 MEANT_WRONG: Final = {
@@ -41,6 +41,7 @@ class Pause:
     """One pause of a thread in its present attempt."""
 
     questions: dict[str, Question]
+    attempt: int = 1
     forwarded: bool = False
 
 
@@ -117,7 +118,7 @@ class Story:
                 if question.team not in DEADLINES and cause == "DEADLINE":
                     self.problems.append(f"{id_} ended by a deadline that it did not have")
             case "shown_again":
-                pause.forwarded = False
+                pause.forwarded, pause.attempt = False, pause.attempt + 1
                 for question in pause.questions.values():
                     question.answered, question.content, question.claimed = None, None, None
                     question.votes = {}
@@ -231,6 +232,12 @@ def _not_yours(said: Said, pause: Pause | None, question: Question | None) -> bo
     return question is not None and question.moved and said.team in ESCALATED
 
 
+def _stale_attempt(said: Said, pause: Pause | None, question: Question | None) -> bool:
+    if pause is None or question is None or question.answered is not None:
+        return False
+    return bool(said.value.get("attempt", pause.attempt) != pause.attempt)
+
+
 def _claimed(said: Said, _: Pause | None, question: Question | None) -> bool:
     return question is not None and question.claimed not in (None, said.by)
 
@@ -250,6 +257,7 @@ def _disagrees(said: Said, _: Pause | None, question: Question | None) -> bool:
 _EXPLAINED: Final[Mapping[str, Callable[[Said, Pause | None, Question | None], bool]]] = {
     "STALE_GENERATION": _stale,
     "NOT_YOUR_INTERRUPT": _not_yours,
+    "STALE_ATTEMPT": _stale_attempt,
     "CLAIMED": _claimed,
     "ALREADY_DECIDED": _already,
     "QUORUM_DISAGREES": _disagrees,
@@ -295,5 +303,15 @@ def _batches(evidence: Evidence, story: Story) -> Iterator[str]:
         }
         if told != answers:
             yield f"{run} has the answers {told}, counted have {answers}"
+        yield from (f"{run}: {one} has lost what was said beside it" for one in _silenced(batch))
     for run in evidence.resumes.keys() - story.sent.keys():
         yield f"the batch of {run} was sent, and nobody decided it"
+
+
+def _silenced(batch: Mapping[str, Any]) -> Iterator[str]:
+    """People's answers that came without what they said beside them."""
+    for entry in batch["resume"]:
+        slip = (entry.get("payload") or {}).get("slip")
+        said = {name: one for name, one in entry["metadata"].items() if name != "holdshort"}
+        if slip is not None and said != beside(slip):
+            yield entry["interruptId"]

@@ -38,6 +38,11 @@ class Step(NamedTuple):
     value: Mapping[str, Any]
 
 
+def beside(slip: str) -> dict[str, Any]:
+    """What people say beside an answer with this slip: one in three says something."""
+    return {"note": {"slip": slip}} if Random(slip).random() < 1 / 3 else {}
+
+
 def plan(asked: Asked, team: str, seed: int) -> list[Step]:
     """All that the team does about this question in this attempt."""
     random = Random(f"{seed}/{asked['approvalId']}/{asked['attempt']}/{team}")
@@ -53,6 +58,7 @@ class _People:
         self.team = team
         self.random = random
         self.yes = random.random() < 0.8
+        self.precise = random.random() < 0.5  # whether they say which attempt they mean
         self.first, self.second = random.sample(["ann", "bob", "cem", "dee"], 2)
 
     def steps(self) -> Iterator[Step]:
@@ -138,7 +144,8 @@ class _People:
 
     def entry(self, *, yes: bool, note: str = "") -> dict[str, Any]:
         slip = f"{self.asked['approvalId']}.{self.asked['attempt']}{note}"
-        return {**self._bare_entry(), "status": "resolved", "payload": {"approved": yes, "slip": slip}}
+        entry = {**self._bare_entry(), "status": "resolved", "payload": {"approved": yes, "slip": slip}}
+        return {**entry, "metadata": said} if (said := beside(slip)) else entry
 
     def _bare_entry(self) -> dict[str, Any]:
         return {"interruptId": self.asked["interrupt"]["id"]}
@@ -153,6 +160,7 @@ class _People:
             "resume": [entry],
             "decidedBy": by,
             "seen": {asked["interrupt"]["id"]: asked["digest"]},
+            **({"attempt": asked["attempt"]} if self.precise else {}),
             **more,
         }
 

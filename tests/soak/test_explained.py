@@ -7,7 +7,7 @@ from typing import Any, Final
 import pytest
 from tests.soak.evidence import Evidence, Said
 from tests.soak.explained import findings
-from tests.soak.plans import PROVED, Step, plan
+from tests.soak.plans import PROVED, Step, beside, plan
 
 Row = dict[str, Any]
 
@@ -157,6 +157,42 @@ def test_a_bare_answer_to_a_pause_that_is_over_is_not_of_the_next_one(over: bool
     assert (findings(story) == []) is over
 
 
+def of_attempt(attempt: int, one: Said) -> Said:
+    return one._replace(value={**one.value, "attempt": attempt})
+
+
+@pytest.mark.parametrize(("attempt", "explained"), [(1, True), (2, False)])
+def test_an_answer_for_an_earlier_attempt_is_stale_only_if_it_says_so(attempt: int, explained: bool) -> None:
+    late, anew = of_attempt(attempt, said(1, "late/a", NO, by="bob")), said(2, "right/b", YES)
+    first, forwarded = TWO_OPINIONS.audit["t"][0], TWO_OPINIONS.audit["t"][-1]
+    rows = [first, forwarded, done("shown_again"), judged(late, "refused", "STALE_ATTEMPT")]
+    story = replace(
+        TWO_OPINIONS,
+        decisions={one.place: one for one in (FIRST, late, anew)},
+        receipts={
+            ("payments", "right/a"): [receipt("accepted")],
+            ("payments", "late/a"): [receipt("refused", "STALE_ATTEMPT")],
+            ("payments", "right/b"): [receipt("accepted")],
+        },
+        audit={"t": [*rows, judged(anew, "accepted"), done("forwarded", runId="hs-2")]},
+        resumes={"hs-1": batch("right/a"), "hs-2": batch("right/b")},
+        given={"hs-1": 1, "hs-2": 1},
+    )
+
+    assert (findings(story) == []) is explained
+
+
+def test_what_is_said_beside_an_answer_reaches_the_agent() -> None:
+    slip = next(f"s{number}" for number in range(100) if beside(f"s{number}"))
+    (entry,) = batch("right/a")["resume"]
+    entry["payload"] = {"approved": True, "slip": slip}
+    lost = {"runId": "hs-1", "resume": [entry]}
+    kept = {"runId": "hs-1", "resume": [{**entry, "metadata": {**entry["metadata"], **beside(slip)}}]}
+
+    assert findings(replace(TWO_OPINIONS, resumes={"hs-1": kept})) == []
+    assert "has lost what was said" in findings(replace(TWO_OPINIONS, resumes={"hs-1": lost}))[0]
+
+
 def planned(team: str, need: int, seed: int) -> list[Step]:
     asked = {
         "approvalId": f"a{seed}",
@@ -176,6 +212,8 @@ def test_people_do_everything_that_there_is() -> None:
 
     assert {name.rstrip("+-~") for name in names} >= {"right", "other", "late", "claim", "bare"}
     assert sum(name.startswith("wrong-") for name in names) == 8
+    assert {"attempt" in step.value for steps in plans for step in steps} == {True, False}
+    assert {"metadata" in step.value["resume"][0] for steps in plans for step in steps} == {True, False}
     assert [planned("payments", 1, seed) for seed in range(300)] == plans
 
 
