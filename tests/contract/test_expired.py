@@ -85,6 +85,33 @@ def test_no_offset_means_utc_and_an_offset_counts(expiry: str) -> None:
 
 
 @pytest.mark.parametrize(
+    "expiry",
+    [
+        "2026-11-30T12:00:60Z",
+        "2026-11-30t12:00:60z",
+        "2026-11-30T13:00:60.000+01:00",
+        "2026-11-30 12:00:60",
+        "2026-11-30T24:00:00+11:59",
+        "2026-11-30T24:00+11:59",
+    ],
+)
+def test_a_leap_second_and_the_midnight_of_24_hours_are_the_moment_after(expiry: str) -> None:
+    play = open_until(expiry)
+    play >> at_second(59.999, a=cancelled, b=cancelled) << admitted()
+    play = open_until(expiry)
+    play >> at_second(60, a=True, b=True) << EXPIRED
+
+
+@pytest.mark.parametrize(
+    "expiry",
+    ["2026-11-30T12:00:61Z", "2026-11-30T12:00:600Z", "2026-11-30T24:00:01Z", "2026-11-30T12:60:00Z"],
+)
+def test_but_no_second_after_those(expiry: str) -> None:
+    play = open_until(expiry)
+    play >> at_second(10**7, a=True, b=True) << admitted()
+
+
+@pytest.mark.parametrize(
     "expiry", ["never", "", " ", "2026-13-01T00:00:00Z", "tomorrow", 0, 1796040000, None, {}, [], True, "0"]
 )
 def test_what_cannot_be_read_never_expires(expiry: Any) -> None:

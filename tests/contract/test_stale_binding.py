@@ -13,6 +13,7 @@ from tests.playbook import (
     question,
     quietly_refused,
     refused,
+    replayed,
     resolved,
     sdk,
     team,
@@ -127,9 +128,23 @@ def test_one_of_another_run_generation_or_schema_is_stale(name: str, changes: di
     assert play.error()["problems"][0]["interruptId"] == "a"
 
 
-def test_a_generation_written_as_a_float_is_another() -> None:
+def test_a_generation_written_as_a_float_is_the_same_number() -> None:
     play = open_a()
-    play >> bound(play, generation=float(play.nth(1))) << STALE
+    near, same = (bound(play, generation=play.nth(1) + more) for more in (0.5, 0.0))
+    play >> near << STALE
+    play >> same << admitted()
+
+
+def test_a_generation_written_as_a_float_addresses_a_gone_pause_too() -> None:
+    play = open_a()
+    again = bound(play, generation=float(play.nth(1)))
+    play(client.resumes("r3", a=True), sdk.interrupts("r3", "a"))
+    play >> again << replayed(open=["a"])
+
+
+def test_true_is_no_generation() -> None:
+    play = open_a()
+    play >> bound(play, generation=True) << STALE
 
 
 @pytest.mark.parametrize("name", ["holdshort:binding", "tanstack:interruptBinding"])

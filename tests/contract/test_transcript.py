@@ -36,6 +36,17 @@ def test_the_key_defaults_to_the_values_thread_id() -> None:
     assert miskeyed["code"] == "MISKEYED_RECORD"
 
 
+def test_the_key_defaults_to_the_thread_id_of_raw_bytes_too() -> None:
+    (answer,) = played({**ASKS, "value": '{"threadId": "t", "runId": "r1"}'})
+    assert (answer["verdict"], answer["emits"][0]["key"]) == ("admitted", "t")
+    (twice,) = played({**ASKS, "value": '{"threadId": "t", "runId": "r1", "runId": "r2"}'})
+    assert [emit["key"] for emit in twice["emits"]] == ["t", "t", "t"]
+    for value in ("{", "[]", '{"threadId": 5}', '{"threadId": "\\ud800"}', None):
+        assert played({**ASKS, "value": value})[0]["emits"][0]["key"] is None
+    (keyless,) = played({**ASKS, "key": None})
+    assert keyless["code"] == "MISKEYED_RECORD"
+
+
 def test_offsets_are_counted_in_each_topic() -> None:
     admitted, _, busy = played(ASKS, STARTS, {**ASKS, "offset": 7, "value": {"threadId": "u", "runId": "r"}})
     assert admitted["emits"][0]["headers"]["holdshort-admission"] == "inputs/0/0"
@@ -55,7 +66,8 @@ def test_a_value_that_is_a_string_is_raw_bytes() -> None:
 
 
 def test_times_are_rfc_3339_or_epoch_milliseconds() -> None:
-    for at in (1796040000000, "2026-11-30T12:00:00Z", "2026-11-30T13:00:00+01:00", "2026-11-30T12:00:00"):
+    ways = ["12:00:00Z", "13:00:00+01:00", "12:00:00", "12:00:00.0009999Z", "11:59:60Z"]
+    for at in (1796040000000, *(f"2026-11-30T{way}" for way in ways), "2026-11-30t12:00:00z"):
         (answer,) = played({**ASKS, "at": at})
         assert answer["emits"][0]["headers"]["holdshort-start-by"] == str(1796040000000 + 15 * 60_000)
 

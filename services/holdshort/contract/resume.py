@@ -4,11 +4,12 @@ Gate and router judge answers by this same code. Problems are listed, never rais
 (contract 3), then every problem of that row is told.
 """
 
+import re
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from datetime import UTC, datetime, timedelta
 from functools import lru_cache
-from typing import Any, Final, NamedTuple
+from typing import Any, Final, NamedTuple, TypeGuard
 
 import msgspec
 import orjson
@@ -26,6 +27,10 @@ ABSENT: Any = msgspec.UNSET  # a payload that is not there: not the same answer 
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 _MICROSECOND = timedelta(microseconds=1)
 _KEPT_BYTES: Final = 16 * 1024  # of a descriptor, parsed; a longer one is parsed again each time
+_AFTER_THE_LAST = (
+    (re.compile(r"(?<=^.{10}[T ]\d\d:\d\d:)60(?=[.,Z+-]|$)", re.ASCII), "59"),
+    (re.compile(r"(?<=^.{10}[T ])24:00(:00([.,]0+)?)?(?=[Z+-]|$)", re.ASCII), "23:59:59"),
+)
 
 
 class Problem(msgspec.Struct, frozen=True, rename="camel"):
@@ -65,7 +70,7 @@ class Entry(NamedTuple):
         if not self.metadata:
             return set()
         found = [b.get("generation") for b in self.bindings if isinstance(b, dict)]
-        return {g for g in found if isinstance(g, int) and not isinstance(g, bool)}
+        return {int(g) for g in found if _is_number(g) and g == int(g)}
 
 
 class Digests(NamedTuple):
@@ -217,7 +222,13 @@ def _schema_hashes(interrupt: Interrupt) -> tuple[Any, ...]:
 
 
 def _same(one: Any, other: Any) -> bool:
-    return type(one) is type(other) and bool(one == other)
+    """Whether two values of JSON are one: `1e3` is 1000, and `true` is not 1."""
+    alike = type(one) is type(other) or (_is_number(one) and _is_number(other))
+    return alike and bool(one == other)
+
+
+def _is_number(value: Any) -> TypeGuard[int | float]:
+    return isinstance(value, int | float) and not isinstance(value, bool)
 
 
 def expired(entries: Iterable[Entry], interrupts: Iterable[Interrupt], now: int) -> list[Problem]:
@@ -238,18 +249,26 @@ def is_expired(interrupt: Interrupt, now: int) -> bool:
 def expires_at(interrupt: Interrupt) -> int | None:
     """The interrupt's expiry in microseconds since the epoch; None for never, and for what cannot be read.
 
-    AG-UI leaves the format open and reads an unreadable one as never; an ISO 8601 time without an offset
-    means UTC.
+    AG-UI leaves the format open and reads an unreadable one as never; a time without an offset means UTC.
     """
-    return read_expiry(_ASKED.decode(interrupt.descriptor).expires_at)
+    return read_time(_ASKED.decode(interrupt.descriptor).expires_at)
 
 
-def read_expiry(text: Any) -> int | None:
+def read_time(text: Any) -> int | None:
+    """Microseconds since the epoch, of a time as RFC 3339 and ISO 8601 write it; None for everything else.
+
+    Python reads neither the leap second (`23:59:60`, RFC 3339 5.6) nor the midnight `24:00` of ISO 8601; both
+    are the moment after.
+    """
     if not isinstance(text, str):
         return None
+    text, more = text.upper(), timedelta()
+    for late, last in _AFTER_THE_LAST:
+        if late.search(text):
+            text, more = late.sub(last, text, count=1), timedelta(seconds=1)
     try:
-        at = datetime.fromisoformat(text.upper())
-        return ((at if at.tzinfo else at.replace(tzinfo=UTC)) - _EPOCH) // _MICROSECOND
+        at = datetime.fromisoformat(text)
+        return ((at if at.tzinfo else at.replace(tzinfo=UTC)) - _EPOCH + more) // _MICROSECOND
     except (ValueError, OverflowError):
         return None
 

@@ -8,7 +8,6 @@ import json
 import re
 from collections import Counter
 from collections.abc import Iterator
-from datetime import UTC, datetime
 from heapq import heappop, heappush
 from typing import Any, Final, NamedTuple
 
@@ -17,7 +16,8 @@ import orjson
 
 from holdshort.contract.inputs import INPUTS, RESUMES
 from holdshort.contract.keys import partition_of
-from holdshort.contract.messages import Emit
+from holdshort.contract.messages import Emit, lenient_ids
+from holdshort.contract.resume import read_time as read_text_time
 from holdshort.contract.rules import Rules, World
 from holdshort.contract.state import NOTHING, ThreadState
 from holdshort.contract.thread import AGENT_EVENTS, Due, bounded, decide, evolve, fire, next_due
@@ -227,7 +227,10 @@ def _header(text: Any) -> bytes:
 
 def _key(line: dict[str, Any]) -> bytes | None:
     value = line.get("value")
-    key = line.get("key", value.get("threadId") if isinstance(value, dict) else None)
+    if "key" in line:
+        key = line["key"]
+    else:
+        key = value.get("threadId") if isinstance(value, dict) else lenient_ids(_value(value))[0]
     return key.encode(errors="surrogatepass") if isinstance(key, str) else None
 
 
@@ -237,8 +240,7 @@ def read_time(value: Any) -> int:
         if not 0 <= value <= _LAST_MS:
             raise MendTranscriptError(f"a time lies between 1970 and 9999, not at {value} ms")
         return value
-    try:
-        at = datetime.fromisoformat(value)
-    except (TypeError, ValueError):
-        raise MendTranscriptError(f"a time is RFC 3339 or epoch milliseconds, not {value!r}") from None
-    return round((at if at.tzinfo else at.replace(tzinfo=UTC)).timestamp() * 1000)
+    at = read_text_time(value)
+    if at is None:
+        raise MendTranscriptError(f"a time is RFC 3339 or epoch milliseconds, not {value!r}")
+    return at // 1000

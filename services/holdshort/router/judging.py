@@ -204,7 +204,7 @@ def _signed_before_it_was_put(case: Case) -> bool:
     """
     if not case.gathering.put_at:
         return False
-    signed_at = batch.read_expiry(case.decision.decided_at)
+    signed_at = batch.read_time(case.decision.decided_at)
     return signed_at is None or signed_at < case.gathering.put_at * 1000
 
 
