@@ -108,8 +108,13 @@ def test_on_resumes_an_input_that_is_neither_a_resume_nor_an_action_is_refused()
 
 def test_on_resumes_an_unknown_action_is_refused() -> None:
     play = open_a()
-    play >> team.resumes("hs-1", a=True).having(action="settle") << quietly_refused("INVALID_RESUME")
+    play >> team.abandons(1).having(action="settle") << quietly_refused("INVALID_RESUME")
     play >> team.abandons(1).having(action="ABANDON") << quietly_refused("INVALID_RESUME")
+
+
+def test_on_resumes_a_resume_is_one_whatever_action_stands_beside_it() -> None:
+    play = open_a()
+    play >> team.resumes("hs-1", a=True).having(action="settle") << admitted()
 
 
 def test_all_problems_are_listed() -> None:

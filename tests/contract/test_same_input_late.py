@@ -87,10 +87,11 @@ def test_under_the_id_of_the_run_in_flight_nothing_is_shown() -> None:
     play >> client.asks("r1").but(at=at) << replayed(emitted=[])
 
 
-def test_from_resumes_nothing_is_shown() -> None:
+def test_from_resumes_it_is_replayed_too_for_only_refusals_are_not_shown_there() -> None:
     play = Playbook()
     play(agent.interrupts("r0", "a"), team.resumes("hs-1", a=True), sdk.fails("hs-1"))
-    play >> late(play, team.resumes("hs-1", a=True)) << replayed(emitted=[], open=["a"])
+    told = replayed(shown=["RUN_STARTED", "RUN_FINISHED"], under=["hs-1"], open=["a"])
+    play >> late(play, team.resumes("hs-1", a=True)) << told
 
 
 def test_a_late_input_with_one_other_byte_is_another_input() -> None:

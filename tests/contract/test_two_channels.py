@@ -3,6 +3,7 @@
 from typing import Any
 
 import pytest
+from ag_ui.core import RunAgentInput
 from tests.playbook import (
     Playbook,
     admitted,
@@ -52,6 +53,29 @@ def test_both_are_told() -> None:
         "/forwardedProps/command/resume",
         "/forwardedProps/command/interruptEvent",
     ]
+
+
+@pytest.mark.parametrize(
+    "spelt",
+    [
+        {"forwarded_props": {"command": {"resume": True}}},
+        {"forwardedProps": {}, "forwarded_props": {"command": {"interruptEvent": True}}},
+        {"ForwardedProps": {"command": {"resume": True}}},
+        {"forwardedProps": {"Command": {"resume": True}}},
+        {"forwardedProps": {"command": {}, "COMMAND": {"resume": True}}},
+    ],
+)
+def test_however_an_agents_parser_lets_it_be_spelt(spelt: dict[str, Any]) -> None:
+    """The Python models read forwarded_props, Go any case, LangGraph's adapter lowers what is inside."""
+    play = Playbook()
+    play >> client.asks("r1", **spelt) << CONFLICT
+    play >> agent.interrupts("r1", "a") << opened("a")
+    play >> client.resumes("r2", a=False).adding(**spelt) << CONFLICT
+
+
+def test_the_python_models_do_read_it_so() -> None:
+    said = {"threadId": "t", "runId": "r", "messages": [], "forwarded_props": {"command": {"resume": True}}}
+    assert RunAgentInput.model_validate(said).forwarded_props == {"command": {"resume": True}}
 
 
 @pytest.mark.parametrize(

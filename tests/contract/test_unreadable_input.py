@@ -131,6 +131,25 @@ def test_a_name_twice_at_the_top_in_resume_or_in_forwarded_props_is_refused(said
     play >> said << TOLD
 
 
+BUT_FOR_CASE = [
+    raw('"resume":null', '"Resume":[]'),
+    raw('"RunId":"r2"'),
+    raw('"THREADID":"u"'),
+    raw('"re\\u017fume":[]', '"resume":[]'),
+    raw(resume('{"interruptId":"a","status":"cancelled","Status":"resolved"}')),
+    raw(resume('{"interruptId":"a","status":"resolved","payload":false,"Payload":true}')),
+    raw(resume('{"interruptId":"a","status":"cancelled"},{"INTERRUPTID":"b","interruptId":"a"}')),
+    raw('"forwarded_props":{"a":1,"a":2}'),
+]
+
+
+@pytest.mark.parametrize("said", BUT_FOR_CASE, ids=[str(said.value)[30:80] for said in BUT_FOR_CASE])
+def test_a_judged_name_twice_but_for_its_case_is_refused(said: Said) -> None:
+    """Go reads a name whatever its case, and the last wins: cancelled here, resolved there."""
+    play = Playbook()
+    play >> said << TOLD
+
+
 ONCE = [
     raw('"messages":[{"id":"1","id":"2"}]'),
     raw('"state":{"a":1,"a":2}'),
@@ -140,6 +159,8 @@ ONCE = [
     raw('"forwardedProps":{"a":"\\"a\\":1","b":"\\u0022"}'),
     raw('"forwardedProps":{"a":"\\\\u0022","b":"\\\\\\\\u0022"}'),
     raw('"messages":[{"content":"\\u0022resume\\u0022: \\"resume\\""}]'),
+    raw('"Resume":null', '"parentRunId":"a"', '"ParentRunId":"b"'),
+    raw('"state":{"a":1,"A":1,"resume":1,"Resume":2}'),
     raw('"a":1', '"A":1', '"\\u00e9":1', '"e\\u0301":1'),
 ]
 

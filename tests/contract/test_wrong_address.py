@@ -109,7 +109,7 @@ def test_the_very_resume_of_a_run_that_failed_is_a_retry_if_it_was_written_after
     play = open_a()
     answer = team.resumes("hs-1", a=True)
     play(answer, sdk.fails("hs-1"))
-    play >> answer.but(at=play.at - 1, after=0) << replayed(emitted=[])
+    play >> answer.but(at=play.at - 1, after=0) << replayed(open=["a"])
     play >> answer << admitted()
 
 

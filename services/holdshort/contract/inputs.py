@@ -34,6 +34,7 @@ from holdshort.contract.messages import (
     AGENT,
     PRINCIPAL,
     Record,
+    doubled_but_for_case,
     doubled_names,
     lenient_ids,
     parse_object,
@@ -78,7 +79,7 @@ def row_and_verdict(
 def _readable(raw: bytes, value: dict[str, Any]) -> bool:
     if usable(value.get("threadId")) is None or usable(value.get("runId")) is None:
         return False
-    return not doubled_names(raw, value)
+    return not doubled_but_for_case(value) and not doubled_names(raw, value)
 
 
 def _unreadable_input(state: ThreadState, record: Record, rules: Rules) -> Verdict:
@@ -155,10 +156,8 @@ def malformed_resume(case: Case) -> Verdict | None:
     problems = list(case.misshapen)
     if case.from_clients and case.run_id.startswith("hs-"):
         problems.append(Problem(Code.INVALID_RESUME, path="/runId", message="hs- begins our own run ids"))
-    if not case.from_clients:
-        action = case.text_header(ACTION)
-        if action not in (None, *ACTIONS) or (action is None and case.resume is None):
-            problems.append(Problem(Code.INVALID_RESUME, message="neither a resume nor a known action"))
+    if not case.from_clients and case.resume is None and case.text_header(ACTION) not in ACTIONS:
+        problems.append(Problem(Code.INVALID_RESUME, message="neither a resume nor a known action"))
     return refuse(case, Code.INVALID_RESUME, problems) if problems else None
 
 
@@ -201,12 +200,10 @@ def input_while_pending(case: Case) -> Verdict | None:
 
 def two_channels(case: Case) -> Verdict | None:
     """An answer in `forwardedProps.command`: frameworks differ in which of the two they obey."""
-    if not case.command or case.state.last_not_gated:
+    doors = case.side_doors
+    if not doors or case.state.last_not_gated:
         return None
-    named = [name for name in ("resume", "interruptEvent") if name in case.command]
-    if not named:
-        return None
-    problems = [Problem(Code.CONFLICTING_CHANNELS, path=f"/forwardedProps/command/{name}") for name in named]
+    problems = [Problem(Code.CONFLICTING_CHANNELS, path=path) for path in doors]
     return refuse(case, Code.CONFLICTING_CHANNELS, problems)
 
 

@@ -215,7 +215,7 @@ def _is_doubled(value: bytes) -> bool:
         parsed = json.loads(value, object_pairs_hook=_pairs)
     except ValueError:
         return True  # two parsers disagree on it: that is the very thing looked for
-    parts = (parsed.get("resume"), parsed.get("forwardedProps"))
+    parts = (parsed.get("resume"), *(props for _, props in spelt(parsed, FORWARDED_PROPS)))
     return isinstance(parsed, _Doubled) or any(_holds_doubled(part) for part in parts)
 
 
@@ -230,6 +230,35 @@ def _holds_doubled(value: Any) -> bool:
         elif isinstance(value, list):
             waiting.extend(value)
     return False
+
+
+# -- member names that another parser takes for ours ---------------------------------------------------------
+# Go's encoding/json reads a name whatever its case, and the last of several wins; the Python models read
+# forwarded_props, too; LangGraph's adapter lowers the names in forwardedProps.
+
+FORWARDED_PROPS: Final = frozenset({"forwardedprops", "forwarded_props"})
+COMMAND: Final = frozenset({"command"})
+_JUDGED: Final = {name.casefold(): name for name in ("threadId", "runId", "resume")}
+_JUDGED_OF_ENTRY: Final = {name.casefold(): name for name in ("interruptId", "status", "payload")}
+
+
+def spelt(value: Any, names: frozenset[str]) -> list[tuple[str, Any]]:
+    """The members whose name some parser takes for one of `names` (in lower case), and what they hold."""
+    return [one for one in value.items() if one[0].casefold() in names] if isinstance(value, dict) else []
+
+
+def doubled_but_for_case(parsed: dict[str, Any]) -> bool:
+    """Whether a member that is judged, at the top or in an entry, stands there in another case as well."""
+    entries = parsed.get("resume")
+    return _has_twin(parsed, _JUDGED) or (
+        isinstance(entries, list) and any(_has_twin(entry, _JUDGED_OF_ENTRY) for entry in entries)
+    )
+
+
+def _has_twin(value: Any, judged: dict[str, str]) -> bool:
+    if not isinstance(value, dict):
+        return False
+    return any((own := judged.get(name.casefold(), name)) != name and own in value for name in value)
 
 
 # -- dead letters -------------------------------------------------------------------------------------------

@@ -14,6 +14,8 @@ from holdshort.contract.changes import Change, PauseIs, RunIs
 from holdshort.contract.codes import Code
 from holdshort.contract.messages import (
     ADMISSION,
+    COMMAND,
+    FORWARDED_PROPS,
     GENERATION,
     PRINCIPAL,
     RUN,
@@ -22,6 +24,7 @@ from holdshort.contract.messages import (
     Record,
     dead_letter,
     forwarded,
+    spelt,
     text_header,
     usable,
 )
@@ -80,11 +83,16 @@ class Case:
         return {entry.interrupt_id for entry in self.entries}
 
     @cached_property
-    def command(self) -> dict[str, Any]:
-        """`forwardedProps.command`, the channel by which some frameworks take answers too."""
-        props = self.value.get("forwardedProps")
-        command = props.get("command") if isinstance(props, dict) else None
-        return command if isinstance(command, dict) else {}
+    def side_doors(self) -> list[str]:
+        """Where an answer stands in `forwardedProps.command`, however an agent's parser spells the two."""
+        return [
+            f"/{props_name}/{command_name}/{name}"
+            for props_name, props in spelt(self.value, FORWARDED_PROPS)
+            for command_name, command in spelt(props, COMMAND)
+            if isinstance(command, dict)
+            for name in ("resume", "interruptEvent")
+            if name in command
+        ]
 
     @property
     def under_run_in_flight(self) -> bool:
@@ -119,7 +127,7 @@ def _caller(case: Case) -> shown.Caller:
 def replay(case: Case, outcome: str) -> Verdict:
     """Replayed: the thread as it is *now*, under the caller's run id (contract 3.2)."""
     state, code = case.state, None
-    if case.under_run_in_flight or not case.from_clients:
+    if case.under_run_in_flight:
         return Verdict(Kind.REPLAYED)
     if state.run is not None:
         code = Code.THREAD_BUSY
