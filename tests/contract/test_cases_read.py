@@ -40,6 +40,16 @@ def text(*lines: dict[str, Any]) -> str:
     return "\n".join(json.dumps(line) for line in lines)
 
 
+@pytest.mark.parametrize("place", ["{}", "[{}]"])
+def test_a_name_that_stands_twice_in_a_value_is_judged_as_it_was_written(place: str) -> None:
+    entry = '{"interruptId": "a", "status": "cancelled", "status": "resolved"}'
+    value = f'{{"threadId": "t", "runId": "r", "resume": [{entry}]}}'
+    line = f'{{"topic": "inputs", "at": 1, "value": {value}}}'
+    (told,) = played(place.format(line if place == "{}" else f'{{"transcript": [{line}]}}'))
+    assert isinstance(told, Answered)
+    assert told.answer["code"] == "MALFORMED_INPUT"
+
+
 def verdicts(told: list[Answered | Compared]) -> list[str]:
     return [one.answer["verdict"] for one in told if isinstance(one, Answered)]
 

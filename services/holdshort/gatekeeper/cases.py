@@ -131,9 +131,25 @@ def _object(text: Any) -> dict[str, Any]:
     return parsed
 
 
+class _Twice(dict[str, Any]):
+    """An object in which a name stands twice: a value is judged, and so written again, as it was written."""
+
+    def __init__(self, pairs: list[tuple[str, Any]]) -> None:
+        super().__init__(pairs)
+        self._pairs = pairs
+
+    def items(self) -> Any:  # what json.dumps asks for
+        return self._pairs
+
+
+def _pairs(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    parsed = dict(pairs)
+    return parsed if len(parsed) == len(pairs) else _Twice(pairs)
+
+
 def _json(text: str) -> Any:
     try:
-        return json.loads(text)
+        return json.loads(text, object_pairs_hook=_pairs)
     except (ValueError, RecursionError) as error:
         raise MendTranscriptError(f"it is not JSON: {error}") from None
 

@@ -100,7 +100,7 @@ class Transcript:
             known = f"{INPUTS}, {RESUMES} or {AGENT_EVENTS}<agent>"
             raise MendTranscriptError(f"topic must be {known}, not {topic!r}")
         form = _form_of(line)
-        value = _value(form.value)
+        value = _value(line.get("value"))
         key = _key(line)
         partition = form.partition
         if partition is None:
