@@ -161,8 +161,8 @@ def admitted(schema: Any) -> bool:
     return schemas.admit(schema).refused is None
 
 
-def nested(levels: int) -> Any:
-    schema: Any = {}
+def nested(levels: int, innermost: Any = ()) -> Any:
+    schema: Any = dict(innermost)
     for _ in range(levels - 1):
         schema = {"not": schema}
     return schema
@@ -183,13 +183,14 @@ def costing(keywords: int) -> Any:
     [
         (sized(32 * 1024), sized(32 * 1024 + 1)),
         (nested(32), nested(33)),
+        (nested(32, {"type": "string"}), nested(33, {"type": "string"})),
         ({"enum": list(range(1998))}, {"enum": list(range(1999))}),
         (costing(4980), costing(5005)),
         ({"uniqueItems": True, "maxItems": 256}, {"uniqueItems": True, "maxItems": 257}),
         ({"pattern": "a" * 256}, {"pattern": "a" * 257}),
         ({"pattern": "(.{0,30}){33}"}, {"pattern": "(.{0,100}){10}.{0,1000}" * 11}),
     ],
-    ids=["bytes", "depth", "nodes", "cost", "unique items", "pattern", "program"],
+    ids=["bytes", "depth", "depth of scalars", "nodes", "cost", "unique items", "pattern", "program"],
 )
 def test_each_limit_of_the_profile_on_both_sides(below: Any, beyond: Any) -> None:
     assert admitted(below), schemas.admit(below).refused

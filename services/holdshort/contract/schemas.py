@@ -308,10 +308,10 @@ def _check_shape(root: Any) -> None:
     while waiting:
         value, depth = waiting.pop()
         nodes += 1
-        if depth > MAX_DEPTH:
-            raise _RefusedError("too deep")
         if nodes > MAX_NODES:
             raise _RefusedError("too many parts")
+        if depth > MAX_DEPTH and isinstance(value, dict | list):  # a scalar is no level of its own
+            raise _RefusedError("too deep")
         below: Iterable[Any] = ()
         if isinstance(value, dict):
             below = value.values()
