@@ -240,6 +240,9 @@ FORWARDED_PROPS: Final = frozenset({"forwardedprops", "forwarded_props"})
 COMMAND: Final = frozenset({"command"})
 _JUDGED: Final = {name.casefold(): name for name in ("threadId", "runId", "resume")}
 _JUDGED_OF_ENTRY: Final = {name.casefold(): name for name in ("interruptId", "status", "payload")}
+_OF_INPUTS: Final = {"threadId", "runId", "parentRunId", "protocolVersion", "state", "messages", "tools"}
+_OF_RESUMES: Final = {"context", "forwardedProps", "resume", "interruptId", "status", "payload", "metadata"}
+_USUAL: Final = frozenset(_OF_INPUTS | _OF_RESUMES)  # AG-UI's own names, which need no second look
 
 
 def spelt(value: Any, names: frozenset[str]) -> list[tuple[str, Any]]:
@@ -256,7 +259,7 @@ def doubled_but_for_case(parsed: dict[str, Any]) -> bool:
 
 
 def _has_twin(value: Any, judged: dict[str, str]) -> bool:
-    if not isinstance(value, dict):
+    if not isinstance(value, dict) or value.keys() <= _USUAL:
         return False
     return any((own := judged.get(name.casefold(), name)) != name and own in value for name in value)
 
