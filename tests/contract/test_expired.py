@@ -79,7 +79,7 @@ def test_expiry_does_not_depend_on_what_the_client_says_first() -> None:
 )
 def test_no_offset_means_utc_and_an_offset_counts(expiry: str) -> None:
     play = open_until(expiry)
-    play >> at_second(59, a=cancelled, b=cancelled) << admitted()
+    play >> at_second(59, a=True, b=True) << admitted()
     play = open_until(expiry)
     play >> at_second(60, a=True, b=True) << EXPIRED
 
@@ -97,7 +97,7 @@ def test_no_offset_means_utc_and_an_offset_counts(expiry: str) -> None:
 )
 def test_a_leap_second_and_the_midnight_of_24_hours_are_the_moment_after(expiry: str) -> None:
     play = open_until(expiry)
-    play >> at_second(59.999, a=cancelled, b=cancelled) << admitted()
+    play >> at_second(59.999, a=True, b=True) << admitted()
     play = open_until(expiry)
     play >> at_second(60, a=True, b=True) << EXPIRED
 
