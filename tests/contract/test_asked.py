@@ -16,7 +16,7 @@ from holdshort.contract.resume import (
     expires_at,
     parsed_descriptor,
     payload_problems,
-    read_expiry,
+    read_time,
 )
 from holdshort.contract.state import Interrupt
 
@@ -38,7 +38,7 @@ def interrupt_of(pairs: list[tuple[str, Any]]) -> Interrupt:
 def test_the_expiry_is_that_of_the_whole_descriptor(pairs: list[tuple[str, Any]]) -> None:
     interrupt = interrupt_of(pairs)
     whole = orjson.loads(bytes(interrupt.descriptor))
-    assert expires_at(interrupt) == read_expiry(whole.get("expiresAt"))
+    assert expires_at(interrupt) == read_time(whole.get("expiresAt"))
 
 
 @given(
