@@ -23,7 +23,9 @@ from holdshort.stream.ports import Assigned, Inputs, Membership, Positions, Tran
 TRANSACTION_TIMEOUT_MS: Final = 15_000
 FENCE_DEADLINE_S: Final = 30.0
 SESSION_TIMEOUT_MS: Final = 6_000
-HEARTBEAT_MS: Final = 1_500
+HEARTBEAT_MS: Final = (
+    300  # only then does a member learn that lanes are shared anew: who leaves is missed so long
+)
 METADATA_MS: Final = 30_000
 NEVER_MS: Final = 2**31 - 1
 
