@@ -2,6 +2,7 @@
 
 import asyncio
 import os
+import signal
 import threading
 from collections.abc import Coroutine, Iterator
 from typing import Any, TypeVar
@@ -11,6 +12,10 @@ import pytest
 from holdshort.stream.embedded import ConnectOnceError, EmbeddedKafka
 
 T = TypeVar("T")
+
+# Ctrl-C reaches the programs that tests start, also when a shell has started the tests in its background.
+if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
+    signal.signal(signal.SIGINT, signal.default_int_handler)
 
 
 class _Background:
