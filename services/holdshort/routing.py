@@ -111,6 +111,17 @@ class TeamConfig(Model):
     )
     groups: dict[Name, list[Person]] = Field({}, description="Groups of its people, for quorums.")
 
+    @field_validator("keys")
+    @classmethod
+    def _a_key_is_one_persons(cls, keys: dict[str, KeyConfig]) -> dict[str, KeyConfig]:
+        """Else one person could sign for two, and be a quorum alone."""
+        owners: dict[bytes, str] = {}
+        for name, key in keys.items():
+            owner = owners.setdefault(public_bytes(key.key), key.decider)
+            if owner != key.decider:
+                raise ValueError(f"{name} is the key of {owner}, too: a key is one person's")
+        return keys
+
     def rules(self) -> TeamRules:
         return TeamRules(
             max_open=self.max_open,

@@ -1,6 +1,6 @@
 """What a chain proves: nothing removed, changed, put in or moved goes unnoticed, and it is said where."""
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from typing import NamedTuple
 
 import msgspec
@@ -38,9 +38,13 @@ def written(count: int = 6, service: str = "gatekeeper", first: int = 0) -> list
 
 
 def chains(
-    records: Sequence[Stored], *, begin: int = 0, heads: dict[tuple[str, int], str] | None = None
+    records: Sequence[Stored],
+    *,
+    begin: int = 0,
+    heads: dict[tuple[str, int], str] | None = None,
+    young: Collection[tuple[str, int]] = (),
 ) -> Chains:
-    followed = Chains({0: begin}, heads or {})
+    followed = Chains({0: begin}, heads or {}, young=young)
     for record in records:
         followed.follow(0, record.offset, 0, record.key, record.value)
     for record in records:
@@ -94,6 +98,15 @@ def test_a_record_that_was_changed_is_found_by_the_one_behind_it(changed: int) -
 
     assert (finding.what, finding.after, finding.offset) == ("gap", 2 * changed, 2 * changed + 2)
     assert finding.proved == (2 * changed - 2 if changed else None)
+
+
+def test_an_emptied_partition_is_missed_if_its_newest_record_is_younger_than_retention() -> None:
+    newest = ("gatekeeper", 0)
+    heads = {newest: sha256(written()[-1].value)}
+
+    assert chains([], begin=12, heads=heads).findings == []  # retention may have taken it
+    [finding] = chains([], begin=12, heads=heads, young=[newest]).findings
+    assert finding.what == "headless"
 
 
 def test_the_newest_record_that_was_changed_or_removed_is_missed_by_the_positions() -> None:

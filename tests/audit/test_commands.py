@@ -105,6 +105,16 @@ async def test_what_was_written_is_whole_to_its_newest_record(site: Installation
     assert sum(row["records"] for row in rows) == len(site.wire.of(AUDIT))
 
 
+async def test_a_time_that_is_asked_for_says_how_much_of_the_audit_it_is(site: Installation) -> None:
+    later = await run(environment(site), "audit", "verify", "--since", "2099-01-01T00:00:00Z")
+    all_ = await run(environment(site), "audit", "verify", "--since", "2000-01-01T00:00:00Z")
+    turned = await run({}, "audit", "verify", "--since", "1m", "--until", "5m")
+
+    assert "0 of the records lie in the time asked; 0 findings lie outside it." in later.out
+    assert f"{len(site.wire.of(AUDIT))} of the records lie in the time asked" in all_.out
+    assert (turned.status, "--since is not before --until" in turned.err) == (2, True)
+
+
 async def test_the_export_is_the_records_byte_for_byte(site: Installation, tmp_path: Path) -> None:
     done = await run(environment(site), "audit", "export")
 

@@ -24,6 +24,8 @@ SCHEMA = {
     "required": ["approved"],
 }
 
+YES = {"approved": True}
+
 Scenario = Callable[[System], Coroutine[Any, Any, None]]
 
 
@@ -358,3 +360,38 @@ async def test_a_client_that_sees_the_end_agrees_that_nothing_is_open(s: System)
     assert s.pause("t") is None
     shown = [one.value["type"] for one in s.said("events", "t")][-2:]
     assert shown == ["RUN_STARTED", "RUN_FINISHED"]
+
+
+@routed
+async def test_a_bare_resume_that_says_a_word_of_ours_does_not_count(s: System) -> None:
+    """Unheeded, a condition would be none: a claim would approve."""
+    await pay_and_migrate(s)
+    bare = {"threadId": "t", "resume": [{"interruptId": "pay", "status": "resolved", "payload": YES}]}
+    words: Json = {
+        "action": "claim",
+        "attempt": 1,
+        "generation": s.thread("t").generation,
+        "seen": {"pay": "0" * 64},
+        "decidedBy": "zoe",
+        "decidedAt": None,
+        "comment": "no",
+        "decisionId": "d",
+    }
+    for name, word in words.items():
+        await s.send("decisions.payments", {**bare, name: word})
+        assert s.said("receipts.payments", "t")[-1].value["code"] == "MALFORMED_DECISION", name
+
+    assert "pay" in s.asked("payments")
+
+
+@routed
+async def test_a_decision_in_which_a_name_stands_twice_does_not_count(s: System) -> None:
+    """Every parser must read the same answer in it."""
+    await pay_and_migrate(s)
+    in_payload = b'{"interruptId":"pay","status":"resolved","payload":{"approved":true,"approved":false}}'
+    yes, no = b'{"interruptId":"pay","status":"resolved"}', b'{"interruptId":"pay","status":"cancelled"}'
+    for members in (b'"resume":[%s]' % in_payload, b'"resume":[%s],"resume":[%s]' % (yes, no)):
+        await s.send("decisions.payments", b'{"threadId":"t",%s}' % members, key="t")
+        assert s.said("receipts.payments", "t")[-1].value["code"] == "MALFORMED_DECISION"
+
+    assert "pay" in s.asked("payments")

@@ -267,6 +267,19 @@ async def test_a_truncated_changelog_halts_and_the_loss_can_be_accepted_while_it
         assert [event["lane"] for event in one.events("lane_loss_accepted")] == [0]
 
 
+@simulated
+async def test_accepting_where_nothing_is_lost_leaves_a_lane_that_runs_alone() -> None:
+    async with scene() as one:
+        await one.start()
+        await one.send("a")
+
+        assert await accept(one) == ()
+        await one.send("b")
+
+        assert one.outputs() == ["1:a:-", "2:b:-"]
+        assert one.events("lane_fenced") == []
+
+
 @pytest.mark.parametrize("start", ["beginning", "end"])
 def test_missing_positions_halt_and_a_human_says_where_to_go_on(start: loss.Start) -> None:
     async def history() -> None:

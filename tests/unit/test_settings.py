@@ -86,6 +86,16 @@ def test_a_name_that_can_be_a_topic_is_taken(name: str) -> None:
     assert name in Config.model_validate({"agents": {name: {}}}).agents
 
 
+def test_a_key_is_one_persons(tmp_path: Path) -> None:
+    def team(second: str) -> str:
+        keys = f"ann-1: {{key: {'A' * 43}, decider: ann}}, next: {{key: {'A' * 43}=, decider: {second}}}"
+        return f"teams: {{a: {{keys: {{{keys}}}}}}}"
+
+    load_config(written(tmp_path, team("ann")))
+    with pytest.raises(MendSettingsError, match="next is the key of ann, too"):
+        load_config(written(tmp_path, team("eve")))
+
+
 @pytest.mark.parametrize("name", ["", "-a", "a-", "A", "a.b", "a_b", "x" * 41])
 def test_a_name_that_cannot_be_a_topic_is_refused(tmp_path: Path, name: str) -> None:
     with pytest.raises(MendSettingsError):

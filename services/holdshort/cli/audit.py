@@ -2,6 +2,7 @@
 
 import asyncio
 import sys
+import time
 from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
 from pathlib import Path
@@ -94,6 +95,10 @@ class _Range(NamedTuple):
     since: int | None
     until: int | None
 
+    @property
+    def narrows(self) -> bool:
+        return self.since is not None or self.until is not None
+
     def holds(self, at: int) -> bool:
         return (self.since is None or at >= self.since) and (self.until is None or at < self.until)
 
@@ -105,7 +110,10 @@ class _Range(NamedTuple):
 def _range(since: str | None, until: str | None) -> _Range:
     from holdshort.cli.dlq import when  # noqa: PLC0415 - heavy
 
-    return _Range(when(since, "--since"), when(until, "--until"))
+    asked = _Range(when(since, "--since"), when(until, "--until"))
+    if asked.since is not None and asked.until is not None and asked.since >= asked.until:
+        raise typer.BadParameter("--since is not before --until")
+    return asked
 
 
 class _Source:
@@ -115,6 +123,7 @@ class _Source:
         self, begins: dict[int, int], heads: dict[tuple[str, int], str], cluster: "Cluster | None"
     ) -> None:
         self.newest_known = False
+        self.young: set[tuple[str, int]] = set()  # the chains whose newest record must still be there
         self.export: Export | None = None
         self.begins = begins
         self.heads = heads
@@ -171,6 +180,7 @@ async def _audit(file: Path | None = None) -> "AsyncIterator[_Source]":
             begins = await cluster.beginnings(cluster.partitions(AUDIT))
             source = _Source({where.partition: begin for where, begin in begins.items()}, heads, cluster)
             source.newest_known = all(cluster.may_read(topic) for topic in positions)
+            source.young = await _young(cluster)
             yield source
     except (UpgradeFirstError, Halt) as error:
         raise Fatal(str(error)) from error
@@ -189,6 +199,23 @@ async def _heads(cluster: "Cluster") -> dict[tuple[str, int], str]:
     return heads
 
 
+async def _young(cluster: "Cluster") -> set[tuple[str, int]]:
+    """The chains of partitions in which something was judged more lately than retention reaches."""
+    from holdshort.stream.positions import decode_positions  # noqa: PLC0415 - heavy
+    from holdshort.stream.topics import AUDIT_DAYS, DAY_MS  # noqa: PLC0415 - heavy
+
+    since = time.time() * 1000 - AUDIT_DAYS * DAY_MS
+    young: set[tuple[str, int]] = set()
+    for service in SERVICES:
+        topic = f"{service}.positions"
+        if not cluster.may_read(topic):
+            continue
+        lanes = await cluster.latest(topic, lambda record: decode_positions(record.value or b""))
+        reached = (places for lane in lanes.values() for places in lane.inputs.values())
+        young |= {(service, int(p)) for places in reached for p, one in places.items() if one.now > since}
+    return young
+
+
 def _key() -> "HashKey | None":
     """The key by which a thread is found whose id is hashed. Raises MendSettingsError."""
     from holdshort.settings import load_settings  # noqa: PLC0415 - heavy
@@ -204,7 +231,8 @@ async def _followed(source: _Source, keep: "Callable[[Link], None] | None" = Non
     from holdshort.contract.chains import Chains  # noqa: PLC0415 - heavy
 
     export = source.export
-    chains = Chains(source.begins, source.heads, firsts=export.firsts if export is not None else None)
+    firsts = export.firsts if export is not None else None
+    chains = Chains(source.begins, source.heads, firsts=firsts, young=source.young)
 
     def follow(line: "Line") -> None:
         link = chains.follow(*line)
@@ -243,7 +271,9 @@ async def _verify(wanted: _Range, file: Path | None, *, as_json: bool) -> int:
     async with _audit(file) as source:
         if source.export is not None and source.export.coverage.narrowed:
             _mend(f"{file}: narrowed to one {source.export.coverage.narrowed[0]}, so no chain is whole in it")
-        chains = await _followed(source)
+        asked: list[int] = []
+        chains = await _followed(source, lambda link: asked.append(link.said.at))
+    inside = sum(map(wanted.holds, asked))
     found = [one for one in chains.findings if wanted.meets(one.began, one.at)]
     for chain in sorted(chains.chains.values(), key=lambda one: (one.service, one.partition)):
         if as_json:
@@ -257,6 +287,9 @@ async def _verify(wanted: _Range, file: Path | None, *, as_json: bool) -> int:
             typer.echo(finding_said(one))
     if not as_json:
         typer.echo(_verdict(chains, len(found), source))
+        if wanted.narrows:
+            others = len(chains.findings) - len(found)
+            typer.echo(f"{inside} of the records lie in the time asked; {others} findings lie outside it.")
     return 1 if found else 0
 
 
@@ -270,6 +303,8 @@ def _verdict(chains: "Chains", found: int, source: _Source) -> str:
     records = sum(chain.records for chain in chains.chains.values())
     if found:
         return f"{found} findings in {records} records."
+    if chains.findings:
+        return f"No findings in the time asked; {records} records were followed."
     newest = (
         "their newest records included"
         if source.newest_known

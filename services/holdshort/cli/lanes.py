@@ -58,7 +58,7 @@ def accept_loss(
     if not yes:
         found = asyncio.run(_run("look", service, lane, start))
         _tell(found, "Accepting would give up:")
-        if not found.lost or not typer.confirm("Accept this loss?", default=False):
+        if found.fits or not typer.confirm("Accept this?", default=False):
             sys.exit(1)
     accepted = asyncio.run(_run("accept", service, lane, start))
     if as_json:
@@ -67,12 +67,15 @@ def accept_loss(
         typer.echo(orjson.dumps({"app": service, "lane": lane, "lost": accepted.lost}))
     else:
         _tell(accepted, "Accepted. Given up:" if yes else "Accepted.")
-    sys.exit(0 if accepted.lost else 1)
+    sys.exit(1 if accepted.fits else 0)
 
 
 def _tell(accepted: "Accepted", heading: str) -> None:
-    if not accepted.lost:
+    if accepted.fits:
         typer.echo("Nothing is lost: state, positions and inputs fit each other.")
+        return
+    if not accepted.lost:
+        typer.echo("Nothing is lost, but a topic is not the one it was: the lane begins anew with this one.")
         return
     typer.echo(heading)
     for one in accepted.lost:

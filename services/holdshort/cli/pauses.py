@@ -231,8 +231,9 @@ def of_gone_teams(found: Iterable[Question], teams: Collection[str]) -> Iterator
             counts[one.team] = counts.get(one.team, 0) + 1
     for team, count in sorted(counts.items()):
         said = (
-            f"open questions of team {team}, which is not configured any more: {count}; what it decides is "
-            "read by nobody, and each question ends at its deadline as its route had it"
+            f"open questions of team {team}, which is not configured any more: {count}; once the services "
+            "have been started anew, what it decides is read by nobody, and each question ends at its "
+            "deadline as its route had it"
         )
         advice = (
             f"configure {team} again until they are answered (what it decided meanwhile is read then), or "

@@ -47,7 +47,8 @@ def release(thread: Thread, yes: Annotated[bool, typer.Option("--yes", help="Do 
 
     Whoever waits for it is told ABANDONED, and new inputs are admitted again.
 
-    What the agent still says of that run is ignored. A run that is silent ends by itself after its lease;
+    What the agent still says of that run is ignored, but an agent that has not begun it yet may do so: its
+    record stands in `runs.<agent>`. A run that is silent ends by itself after its lease;
     this is for those who cannot wait. Exit 1 if nothing blocks, if it was not done, or if you decline.
     """
     outcome = asyncio.run(_release(thread, yes=yes))

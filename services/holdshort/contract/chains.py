@@ -102,7 +102,8 @@ class Chains:
     `begins` are the first offsets that the partitions still have: a chain may begin later than it was begun
     only where the log does. `heads` are the newest digests by service and partition, as far as known.
     `firsts` are those of the oldest records, where it is known what must be there (an export says so): then a
-    chain of which nothing is there is missed, too.
+    chain of which nothing is there is missed, too. `young` are those whose newest record is younger than
+    anything that retention takes away: it must be there, however late the log begins.
     """
 
     begins: Mapping[int, int]
@@ -112,6 +113,7 @@ class Chains:
     breaks: dict[str, list[int]] = field(default_factory=dict)
     found: set[tuple[str, int]] = field(default_factory=set)
     firsts: Mapping[tuple[str, int], str] | None = None
+    young: Collection[tuple[str, int]] = ()
 
     def follow(
         self, partition: int, offset: int, timestamp: int, key: bytes | None, value: bytes | None
@@ -167,8 +169,11 @@ class Chains:
             for name, head in self.heads.items()
             if head
             and name not in self.found
-            and (name in self.chains or self.firsts is not None or self.begins.get(name[1], 1) == 0)
+            and (name in self.chains or name in self.young or self._must_begin_here(name))
         ]
+
+    def _must_begin_here(self, name: tuple[str, int]) -> bool:
+        return self.firsts is not None or self.begins.get(name[1], 1) == 0
 
     def end(self, heads: Mapping[tuple[str, int], str] | None = None) -> None:
         """Everything has been told: what is missing at the end, or too much there, is found now.

@@ -18,12 +18,14 @@ from holdshort.contract.messages import (
     PRINCIPAL,
     Emit,
     dead_letter,
+    doubled_names,
     parse_object,
     size_of,
     text_header,
     usable,
 )
 from holdshort.contract.pending import UpgradeFirstError, decode_pending
+from holdshort.contract.resume import Problem
 from holdshort.contract.rules import Rules
 from holdshort.contract.state import Pause, ThreadState
 from holdshort.router import deadlines, fanout, outcomes, records
@@ -259,6 +261,9 @@ class RouterDecider:
         place = f"{record.topic}/{record.partition}/{record.offset}"
         if size_of(record) > self.rules.limits.input:
             return Misread(place, None, Code.TOO_LARGE)
+        if doubled_names(record.value or b"", value):
+            problem = Problem(Code.INVALID_RESUME, message="a name stands twice")
+            return Misread(place, None, DecisionCode.MALFORMED_DECISION, (problem,))
         trusted = record.topic in self.rules.trust_principal
         principal = text_header(record.headers, PRINCIPAL) if trusted else None
         return read_decision(value, place, self.rules.limits, principal)

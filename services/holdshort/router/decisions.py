@@ -80,6 +80,7 @@ class _Form(msgspec.Struct, frozen=True, rename="camel"):
     attempt: Annotated[int, msgspec.Meta(ge=1)] | None = None
 
 
+_OURS: Final = tuple(field.encode_name for field in msgspec.structs.fields(_Form))
 COMMENT_BYTES: Final = 4096
 METADATA_BYTES: Final = 4096
 MOMENT_BYTES: Final = 64
@@ -136,8 +137,12 @@ def _resume(resume: Any, action: Action) -> Any:
 
 
 def _read_form(value: dict[str, Any], place: str) -> _Form | Misread | None:
-    """The members of our own form; None for a bare object."""
+    """The members of our own form; None for a bare object, in which no word of ours would be heeded."""
     if "v" not in value:
+        if words := [name for name in _OURS if name in value]:
+            said = f"says {words[0]}, and so must say v, too"
+            problem = Problem(Code.INVALID_RESUME, path=f"/{words[0]}", message=said)
+            return Misread(place, None, DecisionCode.MALFORMED_DECISION, (problem,))
         return None
     named = usable(value.get("decisionId"))
     known = named if named and len(named) <= MOMENT_BYTES else place

@@ -20,10 +20,14 @@ Ends = Mapping[TopicPartition, int]
 
 
 class Accepted(NamedTuple):
-    """What is lost, as sentences, and the positions with which the lane goes on."""
+    """What is lost, as sentences, and the positions with which the lane goes on.
+
+    `fits` says that they are those that it has: there is nothing to accept.
+    """
 
     lost: tuple[str, ...]
     positions: Positions
+    fits: bool
 
 
 async def look(
@@ -66,13 +70,20 @@ async def look(
         changelog={str(partition): end for partition, end in ends.items()},
         notes=known.notes if known else {},
     )
-    return Accepted(tuple(lost), positions)
+    same_topics = known is not None and all(known.topics.get(topic) == id_ for topic, id_ in ids.items())
+    return Accepted(tuple(lost), positions, fits=same_topics and not lost)
 
 
 async def accept(
     number: int, settings: EngineSettings, kafka: Kafka, decider: Decider[Any], start: Start
 ) -> Accepted:
-    """Shut the lane's owner out, look again, and write the positions. Raises Halt and Retry."""
+    """Shut the lane's owner out, look again, and write the positions, unless they fit as they are.
+
+    Raises Halt and Retry.
+    """
+    found = await look(number, settings, kafka, decider, start)
+    if found.fits:
+        return found  # a lane that is well is not shut out
     transactions = await kafka.fence(settings.transactional_id(number))
     try:
         accepted = await look(number, settings, kafka, decider, start)

@@ -8,6 +8,7 @@ from collections.abc import Iterator, Sequence
 from typing import Final, Literal, NamedTuple
 
 DAY_MS: Final = 24 * 3600 * 1000
+AUDIT_DAYS: Final = 90
 MAX_MESSAGE: Final = 2 * 1024 * 1024
 DEAD_LETTER_MAX_MESSAGE: Final = MAX_MESSAGE + 64 * 1024
 GATEKEEPER: Final = "gatekeeper"
@@ -69,7 +70,7 @@ def table(agents: Sequence[str], teams: Sequence[str]) -> list[Topic]:
             append_time=True,
         ),
         Topic("gathering", "threads", THREAD, (ROUTER,), (ROUTER, "tool", "operator"), compact=True),
-        Topic("audit", "threads", THREAD, (GATEKEEPER, ROUTER), ("auditor",), retention_days=90),
+        Topic("audit", "threads", THREAD, (GATEKEEPER, ROUTER), ("auditor",), retention_days=AUDIT_DAYS),
         Topic(
             "dead-letters",
             "threads",
