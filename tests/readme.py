@@ -12,9 +12,10 @@ from pathlib import Path
 from pydantic_settings import BaseSettings
 
 from holdshort.contract.codes import Code
+from holdshort.contract.routes import RESERVED_TEAMS
 from holdshort.router.codes import DecisionCode
 from holdshort.settings import KafkaSettings, Settings
-from holdshort.stream.topics import RESERVED_TEAMS, table
+from holdshort.stream.topics import table
 
 README = Path(__file__).parent.parent / "README.md"
 SCHEMAS = README.parent / "schemas" / "README.md"

@@ -16,7 +16,7 @@ from holdshort.contract.rules import Rules
 from holdshort.contract.state import Pause, ThreadState
 from holdshort.gatekeeper.decider import Gate
 from holdshort.router.decider import RouterDecider
-from holdshort.settings import RESERVED_TEAMS, Config
+from holdshort.settings import Config
 from holdshort.stream.decider import Decider
 from holdshort.stream.engine_settings import EngineSettings
 from holdshort.stream.memory import MemoryBroker, MemoryKafka
@@ -67,7 +67,7 @@ class System:
         assert runner.ready, [task.halt for task in runner.tasks.values()]
 
     def _decider(self, app: str) -> Decider[Any]:
-        rules, teams = self._newer.get(app, self.rules), [*self.config.teams, *RESERVED_TEAMS]
+        rules, teams = self._newer.get(app, self.rules), self.config.asked_teams
         return Gate(rules) if app == "gatekeeper" else RouterDecider(rules, teams)
 
     def reload(self, config: str, *apps: str) -> None:

@@ -28,8 +28,12 @@ def findings(
     """
     for place, route in enumerate(routes):
         yield from _unused(place, route, routes[:place])
-        told = (*_too_late(route), *_idle(route, teams, max_attempts), *_unattainable(route, teams, trusted))
-        told = (*told, *_uncancelled(route, unsafe))
+        told = (
+            *_too_late(route),
+            *_idle(route, teams, max_attempts),
+            *_unattainable(route, teams, trusted),
+            *_uncancelled(route, unsafe),
+        )
         yield from (f"routes[{place}] ({route.called}).{one}" for one in told)
     yield from _overlaps(routes)
     asked = {team for route in routes for team in route.teams} | {default_team}

@@ -24,14 +24,13 @@ from pydantic import (
 from pydantic_settings import BaseSettings, SettingsConfigDict
 
 from holdshort.contract.hashing import HashKey
-from holdshort.contract.routes import RouteTable
+from holdshort.contract.routes import RESERVED_TEAMS, RouteTable
 from holdshort.contract.rules import KIB, MIB, AgentRules, Limits, Rules
 from holdshort.mistakes import explained, parsed, unknown, unread, variables
 from holdshort.routing import NAME, DurationMs, Model, Name, RouteConfig, TeamConfig, mistakes
 
 __all__ = ("NAME", "RouteConfig", "TeamConfig", "explained")
 
-RESERVED_TEAMS: Final = ("client", "unrouted")
 SHORTEST_KEY: Final = 16  # characters
 
 M = TypeVar("M", bound=BaseModel)
@@ -146,6 +145,11 @@ class Config(Model):
     audit: AuditConfig = AuditConfig.model_construct()
     limits: LimitsConfig = LimitsConfig.model_construct()
 
+    @property
+    def asked_teams(self) -> tuple[str, ...]:
+        """Every team that questions may be put to: those of the file, and those that are always there."""
+        return (*self.teams, *RESERVED_TEAMS)
+
     @field_validator("agents")
     @classmethod
     def _somebody_is_there(cls, agents: dict[Name, AgentConfig]) -> dict[Name, AgentConfig]:
@@ -155,9 +159,8 @@ class Config(Model):
 
     @model_validator(mode="after")
     def _names_are_known(self) -> Self:
-        known = {*self.teams, *RESERVED_TEAMS}
         for team in [team for route in self.routes for team in route.teams] + [self.default_team or "client"]:
-            if team not in known:
+            if team not in self.asked_teams:
                 raise ValueError(f"team {team!r} is routed to but not listed under teams")
         if reserved := set(self.teams) & set(RESERVED_TEAMS):
             raise ValueError(f"team names reserved for what they say: {', '.join(sorted(reserved))}")

@@ -20,9 +20,10 @@ from tests.systems import System, system
 from tests.virtual import in_virtual_time
 
 from holdshort.contract import messages
+from holdshort.contract.routes import RESERVED_TEAMS
 from holdshort.sdk.approver import Approver
 from holdshort.settings import KafkaSettings
-from holdshort.stream.topics import RESERVED_TEAMS, Topic, table
+from holdshort.stream.topics import Topic, table
 
 NODE: Final = Path(__file__).parent / "node"
 SCHEMAS: Final = Path(__file__).parents[2] / "schemas"

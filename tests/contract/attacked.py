@@ -10,7 +10,8 @@ import sys
 import time
 from typing import Any
 
-from tests.playbook import Playbook, admitted, agent, client, question, refused, rules
+from tests.expected import admitted, refused
+from tests.playbook import Playbook, agent, client, question, rules
 
 from holdshort.gatekeeper.transcript import Transcript
 

@@ -1,20 +1,7 @@
 """Row *abandon* of contract 3: the way out when an agent can no longer resume or end."""
 
-from tests.playbook import (
-    Playbook,
-    abandoned,
-    admitted,
-    agent,
-    client,
-    ignored,
-    later,
-    lost,
-    opened,
-    refused,
-    replayed,
-    sdk,
-    team,
-)
+from tests.expected import abandoned, admitted, ignored, lost, opened, refused, replayed
+from tests.playbook import Playbook, agent, client, later, sdk, team
 
 
 def test_an_open_pause_ends_and_nothing_is_forwarded() -> None:

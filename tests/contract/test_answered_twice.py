@@ -3,19 +3,8 @@
 from typing import Any
 
 import pytest
-from tests.playbook import (
-    Answer,
-    Playbook,
-    agent,
-    cancelled,
-    client,
-    opened,
-    pause_of,
-    quietly_refused,
-    refused,
-    resolved,
-    team,
-)
+from tests.expected import opened, quietly_refused, refused
+from tests.playbook import Answer, Playbook, agent, cancelled, client, pause_of, resolved, team
 
 
 def twice(*answers: Answer) -> list[dict[str, Any]]:

@@ -1,19 +1,8 @@
 """Row *anything else* of contract 2: passed on as it came; what people will judge is kept."""
 
 import pytest
-from tests.playbook import (
-    Playbook,
-    Said,
-    agent,
-    client,
-    ignored,
-    opened,
-    passed,
-    pause_of,
-    question,
-    run_of,
-    sdk,
-)
+from tests.expected import ignored, opened, passed
+from tests.playbook import Playbook, Said, agent, client, pause_of, question, run_of, sdk
 
 from holdshort.contract.state import Pointer, ToolCall
 

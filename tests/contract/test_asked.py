@@ -10,15 +10,10 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 
 from holdshort.contract import schemas
-from holdshort.contract.resume import (
-    Entry,
-    Work,
-    expires_at,
-    parsed_descriptor,
-    payload_problems,
-    read_time,
-)
+from holdshort.contract.descriptors import expires_at, parsed_descriptor
+from holdshort.contract.resume import Entry, Work, payload_problems
 from holdshort.contract.state import Interrupt
+from holdshort.contract.times import read_time
 
 NAMES = st.sampled_from(["expiresAt", "responseSchema", "id", "metadata", "expires\\u0041t"])
 SCHEMAS = st.sampled_from([None, {"type": "boolean"}, {"type": "string"}, {"type": "nothing"}, {}])

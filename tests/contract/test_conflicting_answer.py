@@ -1,20 +1,7 @@
 """Row *conflicting answer* of contract 3: the pause is RESUMING, another batch for its interrupts."""
 
-from tests.playbook import (
-    Playbook,
-    agent,
-    cancelled,
-    client,
-    pause_of,
-    quietly_refused,
-    refused,
-    replayed,
-    resolved,
-    sdk,
-    settled,
-    team,
-    without_payload,
-)
+from tests.expected import quietly_refused, refused, replayed, settled
+from tests.playbook import Playbook, agent, cancelled, client, pause_of, resolved, sdk, team, without_payload
 
 CONFLICT = refused("RESUME_CONFLICT", status="resuming")
 

@@ -1,21 +1,8 @@
 """Row *covering resume* of contract 3: OPEN; complete and valid."""
 
 import pytest
-from tests.playbook import (
-    Playbook,
-    Said,
-    admitted,
-    agent,
-    cancelled,
-    client,
-    opened,
-    refused,
-    resolved,
-    run_of,
-    sdk,
-    settled,
-    team,
-)
+from tests.expected import admitted, opened, refused, settled
+from tests.playbook import Playbook, Said, agent, cancelled, client, resolved, run_of, sdk, team
 
 from holdshort.contract.state import Pointer
 

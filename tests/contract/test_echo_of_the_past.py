@@ -1,22 +1,7 @@
 """Row *echo of the past* of contract 2: events of a past run of this agent."""
 
-from tests.playbook import (
-    Playbook,
-    abandoned,
-    admitted,
-    agent,
-    client,
-    ignored,
-    later,
-    lost,
-    opened,
-    passed,
-    pause_of,
-    question,
-    sdk,
-    settled,
-    team,
-)
+from tests.expected import abandoned, admitted, ignored, lost, opened, passed, settled
+from tests.playbook import Playbook, agent, client, later, pause_of, question, sdk, team
 
 
 def test_events_of_a_run_that_has_ended_are_not_shown() -> None:

@@ -4,20 +4,17 @@ from datetime import timedelta
 from typing import Any
 
 import pytest
+from tests.expected import admitted, opened, quietly_refused, refused
 from tests.playbook import (
     START,
     START_MS,
     Playbook,
-    admitted,
     agent,
     cancelled,
     client,
     moment,
-    opened,
     pause_of,
     question,
-    quietly_refused,
-    refused,
     team,
 )
 

@@ -1,23 +1,18 @@
 """Contract 7: expiry never removes a pause; the memory of runs and pauses ends."""
 
+from tests.expected import abandoned, admitted, ignored, opened, refused, violated
 from tests.playbook import (
     Playbook,
-    abandoned,
-    admitted,
     agent,
     cancelled,
     client,
-    ignored,
     later,
     moment,
-    opened,
     pause_of,
     question,
-    refused,
     run_of,
     sdk,
     team,
-    violated,
 )
 
 

@@ -1,6 +1,7 @@
 """Row *failed* of contract 2: RUN_ERROR of the current or an outside run."""
 
-from tests.playbook import Playbook, admitted, agent, client, passed, pause_of, reopened, sdk, settled
+from tests.expected import admitted, passed, reopened, settled
+from tests.playbook import Playbook, agent, client, pause_of, sdk
 
 from holdshort.contract.state import Pointer, Try
 

@@ -3,7 +3,8 @@
 from typing import Any
 
 import pytest
-from tests.playbook import Playbook, admitted, agent, client, opened, passed, sdk, settled
+from tests.expected import admitted, opened, passed, settled
+from tests.playbook import Playbook, agent, client, sdk
 
 ENDS: list[Any] = [None, {"type": "success"}, {"type": "cancelled"}, {"type": "novel", "x": 1}]
 

@@ -1,6 +1,7 @@
 """Row *foreign* of contract 2: the thread has a run or a pause of another agent."""
 
-from tests.playbook import Agent, Playbook, agent, client, opened, passed, violated
+from tests.expected import opened, passed, violated
+from tests.playbook import Agent, Playbook, agent, client
 
 other = Agent("other")
 FOREIGN = violated("FOREIGN_RUN", emitted=["dead-letters"], dead=["FOREIGN_RUN"])

@@ -1,23 +1,17 @@
 """Row *forget* (decisions/0002): an operator has a thread forgotten, what is open included."""
 
-from tests.playbook import (
+from tests.expected import (
     Expected,
-    Playbook,
     abandoned,
     admitted,
-    agent,
-    cancelled,
-    client,
     duplicate,
     forgotten,
     ignored,
     opened,
-    pause_of,
     refused,
-    sdk,
-    team,
     violated,
 )
+from tests.playbook import Playbook, agent, cancelled, client, pause_of, sdk, team
 
 from holdshort.contract.state import NOTHING
 

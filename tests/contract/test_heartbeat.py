@@ -1,6 +1,7 @@
 """Row *heartbeat* of contract 2: CUSTOM named `holdshort:heartbeat`."""
 
-from tests.playbook import Playbook, client, ignored, later, lost, passed, run_of, sdk
+from tests.expected import ignored, lost, passed
+from tests.playbook import Playbook, client, later, run_of, sdk
 
 
 def test_it_is_not_shown() -> None:

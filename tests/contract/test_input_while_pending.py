@@ -3,7 +3,8 @@
 from typing import Any
 
 import pytest
-from tests.playbook import Playbook, agent, client, opened, refused
+from tests.expected import opened, refused
+from tests.playbook import Playbook, agent, client
 
 PENDING = refused("PENDING_INTERRUPTS", open=["a", "b"], about=["a", "b"])
 

@@ -1,23 +1,18 @@
 """Row *interrupted* of contract 2: a well-formed interrupt outcome of the current or an outside run."""
 
+from tests.expected import abandoned, admitted, opened, refused, replayed, settled
 from tests.playbook import (
     SECOND,
     START_MS,
     Agent,
     Client,
     Playbook,
-    abandoned,
-    admitted,
     agent,
     client,
     later,
-    opened,
     pause_of,
     question,
-    refused,
-    replayed,
     sdk,
-    settled,
     team,
 )
 

@@ -1,18 +1,8 @@
 """Row *interrupted run runs on* of contract 2: whatever else the run says whose pause is there."""
 
 import pytest
-from tests.playbook import (
-    Playbook,
-    agent,
-    cancelled,
-    client,
-    ignored,
-    pause_of,
-    question,
-    run_of,
-    sdk,
-    settled,
-)
+from tests.expected import ignored, settled
+from tests.playbook import Playbook, agent, cancelled, client, pause_of, question, run_of, sdk
 
 from holdshort.contract.state import Context, Pointer
 

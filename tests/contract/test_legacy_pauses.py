@@ -3,20 +3,8 @@
 from typing import Any
 
 import pytest
-from tests.playbook import (
-    Playbook,
-    admitted,
-    agent,
-    client,
-    ignored,
-    opened,
-    passed,
-    pause_of,
-    refused,
-    sdk,
-    settled,
-    violated,
-)
+from tests.expected import admitted, ignored, opened, passed, refused, settled, violated
+from tests.playbook import Playbook, agent, client, pause_of, sdk
 
 from holdshort.contract.rules import AgentRules
 

@@ -2,25 +2,8 @@
 
 import msgspec
 import pytest
-from tests.playbook import (
-    Agent,
-    Playbook,
-    admitted,
-    agent,
-    client,
-    ignored,
-    later,
-    lost,
-    opened,
-    passed,
-    pause_of,
-    question,
-    refused,
-    run_of,
-    sdk,
-    settled,
-    violated,
-)
+from tests.expected import admitted, ignored, lost, opened, passed, refused, settled, violated
+from tests.playbook import Agent, Playbook, agent, client, later, pause_of, question, run_of, sdk
 
 from holdshort.contract.pending import decode_head, encode_pending
 from holdshort.contract.rules import AgentRules, Limits

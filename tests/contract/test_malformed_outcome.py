@@ -1,15 +1,7 @@
 """Row *malformed outcome* of contract 2: RUN_FINISHED whose outcome breaks 2.1 or is too large."""
 
-from tests.playbook import (
-    Playbook,
-    admitted,
-    agent,
-    client,
-    opened,
-    question,
-    sdk,
-    violated,
-)
+from tests.expected import admitted, opened, violated
+from tests.playbook import Playbook, agent, client, question, sdk
 
 EMPTY = {"type": "interrupt", "interrupts": []}
 

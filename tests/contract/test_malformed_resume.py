@@ -3,18 +3,8 @@
 from typing import Any
 
 import pytest
-from tests.playbook import (
-    Playbook,
-    admitted,
-    agent,
-    client,
-    opened,
-    pause_of,
-    quietly_refused,
-    refused,
-    resolved,
-    team,
-)
+from tests.expected import admitted, opened, quietly_refused, refused
+from tests.playbook import Playbook, agent, client, pause_of, resolved, team
 
 INVALID = refused("INVALID_RESUME", open=["a"])
 GOOD = {"interruptId": "a", "status": "resolved", "payload": True}

@@ -1,6 +1,7 @@
 """Row *miskeyed* of contract 2: a `threadId` that is not the key, or a partition that is not the thread's."""
 
-from tests.playbook import Playbook, agent, passed, unreadable
+from tests.expected import passed, unreadable
+from tests.playbook import Playbook, agent
 
 from holdshort.contract.keys import partition_of
 

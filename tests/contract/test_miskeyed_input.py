@@ -1,7 +1,8 @@
 """Row *miskeyed* of contract 3: the key is not the thread id, or the partition is not the thread's."""
 
 import pytest
-from tests.playbook import Playbook, admitted, client, team, unreadable
+from tests.expected import admitted, unreadable
+from tests.playbook import Playbook, client, team
 
 from holdshort.contract.keys import partition_of
 

@@ -1,7 +1,8 @@
 """Row *ordinary input* of contract 3: no pause; no resume or an empty one."""
 
 import pytest
-from tests.playbook import Playbook, Said, admitted, client, refused, run_of
+from tests.expected import admitted, refused
+from tests.playbook import Playbook, Said, client, run_of
 
 from holdshort.contract.state import Pointer
 

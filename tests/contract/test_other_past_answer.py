@@ -1,6 +1,7 @@
 """Row *other past answer* of contract 3: the same with another batch."""
 
-from tests.playbook import Playbook, abandoned, agent, cancelled, client, opened, refused, sdk, team
+from tests.expected import abandoned, opened, refused
+from tests.playbook import Playbook, agent, cancelled, client, sdk, team
 
 CONFLICT = refused("RESUME_CONFLICT")
 

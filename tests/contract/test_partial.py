@@ -3,19 +3,8 @@
 from typing import Any
 
 import pytest
-from tests.playbook import (
-    Playbook,
-    admitted,
-    agent,
-    cancelled,
-    client,
-    opened,
-    pause_of,
-    quietly_refused,
-    refused,
-    team,
-    without_payload,
-)
+from tests.expected import admitted, opened, quietly_refused, refused
+from tests.playbook import Playbook, agent, cancelled, client, pause_of, team, without_payload
 
 
 def open_abc() -> Playbook:

@@ -3,21 +3,8 @@
 from typing import Any
 
 import pytest
-from tests.playbook import (
-    Playbook,
-    admitted,
-    agent,
-    cancelled,
-    client,
-    later,
-    opened,
-    quietly_refused,
-    refused,
-    replayed,
-    resolved,
-    sdk,
-    without_payload,
-)
+from tests.expected import admitted, opened, quietly_refused, refused, replayed
+from tests.playbook import Playbook, agent, cancelled, client, later, resolved, sdk, without_payload
 
 SHOWN = ["RUN_STARTED", "RUN_FINISHED"]
 

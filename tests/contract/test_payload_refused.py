@@ -3,18 +3,15 @@
 from typing import Any
 
 import pytest
+from tests.expected import admitted, opened, quietly_refused, refused
 from tests.playbook import (
     Answer,
     Playbook,
-    admitted,
     agent,
     cancelled,
     client,
-    opened,
     pause_of,
     question,
-    quietly_refused,
-    refused,
     resolved,
     sdk,
     team,

@@ -1,22 +1,8 @@
 """Whose event it is (contract 2): by echo, by header, by the id in the value, or by none."""
 
 import pytest
-from tests.playbook import (
-    Playbook,
-    admitted,
-    agent,
-    client,
-    ignored,
-    later,
-    lost,
-    opened,
-    passed,
-    reopened,
-    run_of,
-    sdk,
-    settled,
-    violated,
-)
+from tests.expected import admitted, ignored, lost, opened, passed, reopened, settled, violated
+from tests.playbook import Playbook, agent, client, later, run_of, sdk
 
 from holdshort.contract.rules import AgentRules
 

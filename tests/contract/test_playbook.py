@@ -1,7 +1,8 @@
 """The playbook itself: what it says when a transcript does not read as the test does."""
 
 import pytest
-from tests.playbook import Playbook, admitted, agent, client, later, opened, refused
+from tests.expected import admitted, opened, refused
+from tests.playbook import Playbook, agent, client, later
 
 
 def test_a_failing_line_is_marked_in_the_whole_transcript() -> None:

@@ -1,6 +1,7 @@
 """Row *reserved* of contract 3: by `inputs`, a pause that is a team's."""
 
-from tests.playbook import Playbook, admitted, agent, cancelled, client, opened, question, refused, team
+from tests.expected import admitted, opened, refused
+from tests.playbook import Playbook, agent, cancelled, client, question, team
 
 from holdshort.contract.routes import Route, RouteTable
 

@@ -1,6 +1,7 @@
 """Row *resume of nothing* of contract 3: no pause; any other resume."""
 
-from tests.playbook import Playbook, admitted, agent, client, duplicate, refused, run_of, sdk
+from tests.expected import admitted, duplicate, refused
+from tests.playbook import Playbook, agent, client, run_of, sdk
 
 NOTHING = refused("UNKNOWN_INTERRUPT_ID", about=["a"], generation=None)
 

@@ -4,30 +4,32 @@ from collections.abc import Callable, Mapping
 from typing import Any, NamedTuple
 
 import pytest
-from tests.playbook import (
-    Agent,
+from tests.expected import (
     Expected,
-    Passes,
-    Playbook,
-    Said,
     abandoned,
-    agent,
-    cancelled,
-    client,
     duplicate,
-    entries,
     forgotten,
     ignored,
-    later,
-    moment,
-    question,
     quietly_refused,
     refused,
     replayed,
-    sdk,
-    team,
     unreadable,
     violated,
+)
+from tests.playbook import (
+    Agent,
+    Passes,
+    Playbook,
+    Said,
+    agent,
+    cancelled,
+    client,
+    entries,
+    later,
+    moment,
+    question,
+    sdk,
+    team,
 )
 
 from holdshort.contract.routes import Route, RouteTable

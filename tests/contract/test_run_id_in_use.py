@@ -1,17 +1,7 @@
 """Row *run id in use* of contract 3: the run id is in flight."""
 
-from tests.playbook import (
-    Playbook,
-    admitted,
-    agent,
-    client,
-    opened,
-    pause_of,
-    quietly_refused,
-    sdk,
-    settled,
-    team,
-)
+from tests.expected import admitted, opened, quietly_refused, settled
+from tests.playbook import Playbook, agent, client, pause_of, sdk, team
 
 IN_USE = quietly_refused("RUN_ID_IN_USE", emitted=["dead-letters"], dead=["RUN_ID_IN_USE"])
 

@@ -1,23 +1,8 @@
 """Contract 6: leases, and the runs that are given up."""
 
 import pytest
-from tests.playbook import (
-    START_MS,
-    Playbook,
-    admitted,
-    agent,
-    client,
-    ignored,
-    later,
-    lost,
-    opened,
-    passed,
-    pause_of,
-    refused,
-    run_of,
-    sdk,
-    settled,
-)
+from tests.expected import admitted, ignored, lost, opened, passed, refused, settled
+from tests.playbook import START_MS, Playbook, agent, client, later, pause_of, run_of, sdk
 
 from holdshort.contract.state import Pointer, Try
 from holdshort.contract.thread import next_due

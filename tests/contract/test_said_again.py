@@ -1,19 +1,7 @@
 """Row *said again* of contract 2: the interrupted run's outcome once more, with the same descriptors."""
 
-from tests.playbook import (
-    Playbook,
-    admitted,
-    agent,
-    client,
-    ignored,
-    moment,
-    opened,
-    passed,
-    pause_of,
-    question,
-    sdk,
-    settled,
-)
+from tests.expected import admitted, ignored, opened, passed, settled
+from tests.playbook import Playbook, agent, client, moment, pause_of, question, sdk
 
 from holdshort.contract.rules import Limits
 

@@ -1,23 +1,8 @@
 """Row *said differently* of contract 2: the interrupted run asks something else now."""
 
 import pytest
-from tests.playbook import (
-    Agent,
-    Client,
-    Playbook,
-    admitted,
-    agent,
-    cancelled,
-    client,
-    ignored,
-    opened,
-    pause_of,
-    question,
-    refused,
-    replayed,
-    sdk,
-    settled,
-)
+from tests.expected import admitted, ignored, opened, refused, replayed, settled
+from tests.playbook import Agent, Client, Playbook, agent, cancelled, client, pause_of, question, sdk
 
 from holdshort.contract.rules import Limits
 

@@ -4,7 +4,8 @@ import hashlib
 from typing import Any
 
 import pytest
-from tests.playbook import Playbook, agent, cancelled, client, refused, replayed, resolved, sdk
+from tests.expected import refused, replayed
+from tests.playbook import Playbook, agent, cancelled, client, resolved, sdk
 
 from holdshort.contract.resume import ABSENT, Entry, digests
 

@@ -1,6 +1,7 @@
 """Row *same input again* of contract 3: byte for byte the input of the run in flight."""
 
-from tests.playbook import Playbook, admitted, agent, client, duplicate, opened, quietly_refused, sdk, team
+from tests.expected import admitted, duplicate, opened, quietly_refused
+from tests.playbook import Playbook, agent, client, sdk, team
 
 
 def test_nothing_is_emitted_for_its_caller_already_follows_that_run() -> None:

@@ -1,21 +1,8 @@
 """Row *same input late* of contract 3: the input of a run that has ended, written before it had."""
 
 import pytest
-from tests.playbook import (
-    Playbook,
-    Said,
-    admitted,
-    agent,
-    client,
-    later,
-    lost,
-    opened,
-    quietly_refused,
-    refused,
-    replayed,
-    sdk,
-    team,
-)
+from tests.expected import admitted, lost, opened, quietly_refused, refused, replayed
+from tests.playbook import Playbook, Said, agent, client, later, sdk, team
 
 
 def late(play: Playbook, said: Said) -> Said:

@@ -1,19 +1,7 @@
 """Row *sealed* of contract 3: the pause was opened beyond the limit of open pauses."""
 
-from tests.playbook import (
-    Playbook,
-    abandoned,
-    admitted,
-    agent,
-    client,
-    opened,
-    pause_of,
-    quietly_refused,
-    refused,
-    replayed,
-    sdk,
-    team,
-)
+from tests.expected import abandoned, admitted, opened, quietly_refused, refused, replayed
+from tests.playbook import Playbook, agent, client, pause_of, sdk, team
 
 from holdshort.contract.rules import Limits
 

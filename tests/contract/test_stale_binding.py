@@ -3,21 +3,8 @@
 from typing import Any
 
 import pytest
-from tests.playbook import (
-    Playbook,
-    admitted,
-    agent,
-    client,
-    opened,
-    pause_of,
-    question,
-    quietly_refused,
-    refused,
-    replayed,
-    resolved,
-    sdk,
-    team,
-)
+from tests.expected import admitted, opened, quietly_refused, refused, replayed
+from tests.playbook import Playbook, agent, client, pause_of, question, resolved, sdk, team
 
 from holdshort.contract.changes import evolve
 

@@ -1,6 +1,7 @@
 """Row *started* of contract 2: RUN_STARTED of the current or an outside run."""
 
-from tests.playbook import Playbook, agent, client, ignored, later, lost, passed, run_of, sdk
+from tests.expected import ignored, lost, passed
+from tests.playbook import Playbook, agent, client, later, run_of, sdk
 
 
 def test_run_started_of_the_run_in_flight_passes_as_it_came() -> None:

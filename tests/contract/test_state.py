@@ -4,19 +4,8 @@ from pathlib import Path
 
 import msgspec
 import pytest
-from tests.playbook import (
-    Playbook,
-    agent,
-    client,
-    later,
-    lost,
-    opened,
-    question,
-    quietly_refused,
-    rules,
-    sdk,
-    team,
-)
+from tests.expected import lost, opened, quietly_refused
+from tests.playbook import Playbook, agent, client, later, question, rules, sdk, team
 
 from holdshort.contract.pending import decode_head, decode_pending, encode_pending
 from holdshort.contract.rules import AgentRules

@@ -1,17 +1,7 @@
 """Row *thread busy* of contract 3: a run in flight."""
 
-from tests.playbook import (
-    Client,
-    Playbook,
-    admitted,
-    agent,
-    client,
-    pause_of,
-    quietly_refused,
-    refused,
-    sdk,
-    team,
-)
+from tests.expected import admitted, quietly_refused, refused
+from tests.playbook import Client, Playbook, agent, client, pause_of, sdk, team
 
 BUSY = refused("THREAD_BUSY")
 

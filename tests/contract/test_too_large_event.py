@@ -1,6 +1,7 @@
 """Row *too large* of contract 2: any other event over the limit."""
 
-from tests.playbook import Playbook, client, passed, pause_of, question, run_of, sdk, violated
+from tests.expected import passed, violated
+from tests.playbook import Playbook, client, pause_of, question, run_of, sdk
 
 HUGE = "x" * 1024 * 1024
 

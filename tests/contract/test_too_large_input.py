@@ -1,20 +1,7 @@
 """Row *too large* of contract 3: an input over a limit of section 9 (each limit: test_limits.py)."""
 
-from tests.playbook import (
-    Answer,
-    Playbook,
-    Said,
-    admitted,
-    agent,
-    cancelled,
-    client,
-    opened,
-    pause_of,
-    quietly_refused,
-    refused,
-    team,
-    without_payload,
-)
+from tests.expected import admitted, opened, quietly_refused, refused
+from tests.playbook import Answer, Playbook, Said, agent, cancelled, client, pause_of, team, without_payload
 
 MEGABYTE = 1024 * 1024
 

@@ -4,18 +4,8 @@ from typing import Any
 
 import pytest
 from ag_ui.core import RunAgentInput
-from tests.playbook import (
-    Playbook,
-    admitted,
-    agent,
-    client,
-    opened,
-    pause_of,
-    quietly_refused,
-    refused,
-    sdk,
-    team,
-)
+from tests.expected import admitted, opened, quietly_refused, refused
+from tests.playbook import Playbook, agent, client, pause_of, sdk, team
 
 CONFLICT = refused("CONFLICTING_CHANNELS")
 NAMES = ["resume", "interruptEvent"]

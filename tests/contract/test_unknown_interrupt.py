@@ -1,6 +1,7 @@
 """Row *unknown interrupt* of contract 3: OPEN; an id that is not open."""
 
-from tests.playbook import Playbook, agent, cancelled, client, opened, quietly_refused, refused, sdk, team
+from tests.expected import opened, quietly_refused, refused
+from tests.playbook import Playbook, agent, cancelled, client, sdk, team
 
 
 def open_ab() -> Playbook:

@@ -1,6 +1,7 @@
 """Row *unknown run* of contract 2: of no run that this thread knows."""
 
-from tests.playbook import Playbook, agent, client, ignored, violated
+from tests.expected import ignored, violated
+from tests.playbook import Playbook, agent, client
 
 STALE = violated("STALE_RUN", emitted=["dead-letters"], dead=["STALE_RUN"])
 

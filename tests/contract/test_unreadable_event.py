@@ -1,7 +1,8 @@
 """Row *unreadable* of contract 2: not JSON, or not an object with a string `type`."""
 
 import pytest
-from tests.playbook import Playbook, Said, agent, client, passed, unreadable
+from tests.expected import passed, unreadable
+from tests.playbook import Playbook, Said, agent, client
 
 EVENTS = "agent-events.default"
 

@@ -1,7 +1,8 @@
 """Row *unreadable input* of contract 3: what not every parser would read alike."""
 
 import pytest
-from tests.playbook import Playbook, Said, admitted, agent, client, opened, team, unreadable
+from tests.expected import admitted, opened, unreadable
+from tests.playbook import Playbook, Said, agent, client, team
 
 UNTOLD = unreadable("MALFORMED_INPUT", emitted=["dead-letters"])
 TOLD = unreadable(

@@ -3,18 +3,8 @@
 from typing import Any
 
 import pytest
-from tests.playbook import (
-    Playbook,
-    admitted,
-    agent,
-    client,
-    opened,
-    passed,
-    pause_of,
-    question,
-    sdk,
-    violated,
-)
+from tests.expected import admitted, opened, passed, violated
+from tests.playbook import Playbook, agent, client, pause_of, question, sdk
 
 INVALID = violated("INVALID_OUTCOME", generation=None, open=[])
 

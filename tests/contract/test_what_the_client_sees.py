@@ -5,6 +5,7 @@ from typing import Any
 
 import orjson
 import pytest
+from tests.expected import ignored, lost, opened, passed, refused, replayed
 from tests.playbook import (
     Agent,
     Client,
@@ -13,15 +14,9 @@ from tests.playbook import (
     agent,
     cancelled,
     client,
-    ignored,
     later,
-    lost,
-    opened,
-    passed,
     pause_of,
     question,
-    refused,
-    replayed,
     resolved,
     sdk,
 )

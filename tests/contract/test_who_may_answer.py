@@ -1,18 +1,7 @@
 """Contract 3.3: a question of a team's must not be answerable by whoever sits in front of the chat."""
 
-from tests.playbook import (
-    Playbook,
-    admitted,
-    agent,
-    client,
-    opened,
-    pause_of,
-    question,
-    refused,
-    sdk,
-    settled,
-    team,
-)
+from tests.expected import admitted, opened, refused, settled
+from tests.playbook import Playbook, agent, client, pause_of, question, sdk, team
 
 from holdshort.contract.routes import Route, RouteTable
 

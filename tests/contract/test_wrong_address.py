@@ -1,22 +1,17 @@
 """Row *wrong address* of contract 3: on `resumes`, what is meant for another pause or run than is there."""
 
 import pytest
-from tests.playbook import (
-    Playbook,
+from tests.expected import (
     abandoned,
     admitted,
-    agent,
-    client,
     duplicate,
     opened,
-    pause_of,
     quietly_refused,
     reopened,
     replayed,
-    sdk,
     settled,
-    team,
 )
+from tests.playbook import Playbook, agent, client, pause_of, sdk, team
 
 STALE = quietly_refused("STALE_BINDING", emitted=[])
 

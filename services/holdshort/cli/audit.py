@@ -3,10 +3,11 @@
 import asyncio
 import sys
 import time
-from collections.abc import AsyncIterator, Callable
+from collections import Counter
+from collections.abc import AsyncIterator, Callable, Iterable
 from contextlib import asynccontextmanager
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, Final, NamedTuple, NoReturn
+from typing import TYPE_CHECKING, Annotated, Any, Final, NamedTuple
 
 import typer
 
@@ -17,6 +18,7 @@ if TYPE_CHECKING:
     from holdshort.cli.reading import Cluster
     from holdshort.contract.chains import Chains, Link
     from holdshort.contract.hashing import HashKey
+    from holdshort.stream.positions import Positions
 
 app = typer.Typer(
     help="The audit: every judgement as a record of digests, chained by hashes, and each result of a tool "
@@ -150,7 +152,7 @@ class _Source:
 
     async def heads_now(self) -> dict[tuple[str, int], str]:
         """The newest digests as they are by now; none of an export."""
-        return {} if self._cluster is None else await _heads(self._cluster)
+        return {} if self._cluster is None else _heads(await _positions(self._cluster))
 
     async def later(self) -> "AsyncIterator[list[Line]]":
         """What comes behind that, as it comes, for some seconds."""
@@ -176,44 +178,47 @@ async def _audit(file: Path | None = None) -> "AsyncIterator[_Source]":
             return
         positions = [f"{service}.positions" for service in SERVICES]
         async with opened(AUDIT, [AUDIT], positions) as cluster:
-            heads = await _heads(cluster)  # before the end of the audit is asked for: it holds what they name
+            known = await _positions(cluster)  # before the audit's end is asked for: it holds what they name
             begins = await cluster.beginnings(cluster.partitions(AUDIT))
-            source = _Source({where.partition: begin for where, begin in begins.items()}, heads, cluster)
+            firsts = {where.partition: begin for where, begin in begins.items()}
+            source = _Source(firsts, _heads(known), cluster)
             source.newest_known = all(cluster.may_read(topic) for topic in positions)
-            source.young = await _young(cluster)
+            source.young = _young(known)
             yield source
     except (UpgradeFirstError, Halt) as error:
         raise Fatal(str(error)) from error
 
 
-async def _heads(cluster: "Cluster") -> dict[tuple[str, int], str]:
+async def _positions(cluster: "Cluster") -> "list[tuple[str, Positions]]":
+    """The positions of every lane, as far as they may be read, each with its service."""
     from holdshort.stream.positions import decode_positions  # noqa: PLC0415 - heavy
 
-    heads: dict[tuple[str, int], str] = {}
+    known: list[tuple[str, Positions]] = []
     for service in SERVICES:
         topic = f"{service}.positions"
-        if not cluster.may_read(topic):
-            continue
-        lanes = await cluster.latest(topic, lambda record: decode_positions(record.value or b""))
-        heads |= {(service, int(p)): head for lane in lanes.values() for p, head in lane.notes.items()}
-    return heads
+        if cluster.may_read(topic):
+            lanes = await cluster.latest(topic, lambda record: decode_positions(record.value or b""))
+            known += [(service, lane) for lane in lanes.values()]
+    return known
 
 
-async def _young(cluster: "Cluster") -> set[tuple[str, int]]:
+def _heads(known: "Iterable[tuple[str, Positions]]") -> dict[tuple[str, int], str]:
+    """The newest digest of every chain."""
+    return {(service, int(p)): head for service, lane in known for p, head in lane.notes.items()}
+
+
+def _young(known: "Iterable[tuple[str, Positions]]") -> set[tuple[str, int]]:
     """The chains of partitions in which something was judged more lately than retention reaches."""
-    from holdshort.stream.positions import decode_positions  # noqa: PLC0415 - heavy
     from holdshort.stream.topics import AUDIT_DAYS, DAY_MS  # noqa: PLC0415 - heavy
 
     since = time.time() * 1000 - AUDIT_DAYS * DAY_MS
-    young: set[tuple[str, int]] = set()
-    for service in SERVICES:
-        topic = f"{service}.positions"
-        if not cluster.may_read(topic):
-            continue
-        lanes = await cluster.latest(topic, lambda record: decode_positions(record.value or b""))
-        reached = (places for lane in lanes.values() for places in lane.inputs.values())
-        young |= {(service, int(p)) for places in reached for p, one in places.items() if one.now > since}
-    return young
+    return {
+        (service, int(p))
+        for service, lane in known
+        for places in lane.inputs.values()
+        for p, reached in places.items()
+        if reached.now > since
+    }
 
 
 def _key() -> "HashKey | None":
@@ -267,13 +272,14 @@ async def _explained(source: _Source, chains: "Chains") -> None:
 async def _verify(wanted: _Range, file: Path | None, *, as_json: bool) -> int:
     from holdshort.cli.showing import echo_json  # noqa: PLC0415 - heavy
     from holdshort.cli.trails import chain_object, chain_said, finding_object, finding_said  # noqa: PLC0415
+    from holdshort.gatekeeper.transcript import MendTranscriptError  # noqa: PLC0415 - heavy
 
     async with _audit(file) as source:
         if source.export is not None and source.export.coverage.narrowed:
-            _mend(f"{file}: narrowed to one {source.export.coverage.narrowed[0]}, so no chain is whole in it")
-        asked: list[int] = []
-        chains = await _followed(source, lambda link: asked.append(link.said.at))
-    inside = sum(map(wanted.holds, asked))
+            what = source.export.coverage.narrowed[0]
+            raise MendTranscriptError(f"{file}: narrowed to one {what}, so no chain is whole in it")
+        in_time: Counter[bool] = Counter()
+        chains = await _followed(source, lambda link: in_time.update([wanted.holds(link.said.at)]))
     found = [one for one in chains.findings if wanted.meets(one.began, one.at)]
     for chain in sorted(chains.chains.values(), key=lambda one: (one.service, one.partition)):
         if as_json:
@@ -289,14 +295,10 @@ async def _verify(wanted: _Range, file: Path | None, *, as_json: bool) -> int:
         typer.echo(_verdict(chains, len(found), source))
         if wanted.narrows:
             others = len(chains.findings) - len(found)
-            typer.echo(f"{inside} of the records lie in the time asked; {others} findings lie outside it.")
+            typer.echo(
+                f"{in_time[True]} of the records lie in the time asked; {others} findings lie outside it."
+            )
     return 1 if found else 0
-
-
-def _mend(said: str) -> NoReturn:
-    from holdshort.gatekeeper.transcript import MendTranscriptError  # noqa: PLC0415 - heavy
-
-    raise MendTranscriptError(said)
 
 
 def _verdict(chains: "Chains", found: int, source: _Source) -> str:
@@ -386,8 +388,8 @@ async def _trail(thread: str | None, tool_call: str | None, file: Path | None, *
             typer.echo(link_said(link))
     held = {(link.said.service, link.partition) for link in links}
     partly = source.export is not None and bool(source.export.coverage.narrowed)
-    all_ = [] if partly else chains.findings
-    broken = [one for one in all_ if not one.service or (one.service, one.partition) in held]
+    findings = [] if partly else chains.findings
+    broken = [one for one in findings if not one.service or (one.service, one.partition) in held]
     for one in broken:
         typer.echo(finding_said(one), err=True)
     if not as_json:

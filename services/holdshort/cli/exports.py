@@ -5,7 +5,7 @@ Without that line a file whose end, or a whole partition, is missing would look 
 
 from collections.abc import Mapping
 from pathlib import Path
-from typing import Any, Final, NamedTuple
+from typing import Any, NamedTuple
 
 import msgspec
 import orjson
@@ -13,8 +13,6 @@ import orjson
 from holdshort.contract.canon import sha256
 from holdshort.contract.chains import Judgement
 from holdshort.gatekeeper.transcript import MendTranscriptError
-
-NARROWED: Final = ("thread", "code")  # an export of these has gaps wherever others are
 
 
 class Line(NamedTuple):
@@ -88,7 +86,6 @@ class Covering:
     """What is noted of an export while it is written."""
 
     def __init__(self) -> None:
-        self.records = 0
         self._chains: dict[tuple[str, int], Chain] = {}
 
     def line(self, line: Line, said: Judgement) -> bytes:
@@ -100,7 +97,6 @@ class Covering:
         chain = self._chains.setdefault(name, Chain(*name, records=0, first=place, head=place))
         chain.records += 1
         chain.head = place
-        self.records += 1
         return _encoded(
             {
                 "partition": line.partition,

@@ -126,7 +126,7 @@ class _Site(NamedTuple):
 @asynccontextmanager
 async def _site(*, writing: bool = False, context: bool = False) -> AsyncIterator[_Site]:
     from holdshort.cli.reading import opened  # noqa: PLC0415 - heavy
-    from holdshort.settings import RESERVED_TEAMS, load_settings  # noqa: PLC0415 - heavy
+    from holdshort.settings import load_settings  # noqa: PLC0415 - heavy
 
     _, settings, config = load_settings()
     more = [RESUMES] if writing else []
@@ -136,7 +136,7 @@ async def _site(*, writing: bool = False, context: bool = False) -> AsyncIterato
         cluster = whole if whole.may_read(GATHERING) else whole.without(GATHERING)
         if cluster is not whole:
             typer.echo("holdshort: `gathering` may not be read: no answers, claims or deadlines", err=True)
-        teams = {*config.teams, *RESERVED_TEAMS}
+        teams = config.asked_teams
         yield _Site(cluster, config.rules(settings.partitions), settings.config is not None, teams)
 
 

@@ -14,7 +14,6 @@ from holdshort.cli.checks import Finding, Patient
 from holdshort.cli.pauses import keep_open, keep_paused, of_gone_teams, paused, questions
 from holdshort.cli.reading import Cluster
 from holdshort.contract.pending import UpgradeFirstError, decode_pending
-from holdshort.settings import RESERVED_TEAMS
 from holdshort.stream.admin import Admin
 from holdshort.stream.engine_settings import EngineSettings
 from holdshort.stream.errors import Halt
@@ -182,7 +181,7 @@ async def teams(look: Lanes) -> AsyncIterator[Finding]:
     known = await look.cluster.latest("gathering", keep_open) if may else {}
     rules = config.rules(look.patient.settings.partitions)
     found = [one for thread in paused(rows, known) for one in questions(thread, rules)]
-    for said, advice in of_gone_teams(found, {*config.teams, *RESERVED_TEAMS}):
+    for said, advice in of_gone_teams(found, config.asked_teams):
         yield Finding("teams", "finding", said, advice)
 
 

@@ -111,10 +111,10 @@ async def _run(step: str, service: App, lane: int, start: Start) -> "Accepted":
 def _decider(service: App) -> "Decider[Any]":
     from holdshort.gatekeeper.decider import Gate  # noqa: PLC0415 - heavy
     from holdshort.router.decider import RouterDecider  # noqa: PLC0415 - heavy
-    from holdshort.settings import RESERVED_TEAMS, load_settings  # noqa: PLC0415 - heavy
+    from holdshort.settings import load_settings  # noqa: PLC0415 - heavy
 
     _, settings, config = load_settings()
     rules = config.rules(settings.partitions)
     if service is App.GATEKEEPER:
         return Gate(rules)
-    return RouterDecider(rules, [*config.teams, *RESERVED_TEAMS])
+    return RouterDecider(rules, config.asked_teams)

@@ -6,7 +6,7 @@ from typing import Any, Final, Literal, NamedTuple
 import msgspec
 import typer
 
-from holdshort.contract import resume
+from holdshort.contract.descriptors import described, expires_at
 from holdshort.contract.pending import UpgradeFirstError, decode_head, decode_pending
 from holdshort.contract.routes import CLIENT
 from holdshort.contract.rules import Rules
@@ -150,8 +150,8 @@ def _sealed(one: Paused) -> Question:
 def _question(one: Paused, interrupt: Interrupt, rules: Rules) -> Question:
     pause, gathering = one.pause, one.gathered
     asked = gathering.one(interrupt.id) if gathering is not None else None
-    descriptor = resume.described(interrupt)
-    expiry = resume.expires_at(interrupt)
+    descriptor = described(interrupt)
+    expiry = expires_at(interrupt)
     return Question(
         thread=one.thread,
         generation=pause.generation,

@@ -34,8 +34,6 @@ RESTART_PAUSE_S: Final = 0.2
 GIVE_UP_AFTER: Final = 2
 EMBEDDED_PARTITIONS: Final = 4
 EMBEDDED_LANES: Final = 2
-
-
 OF_ONE_PROCESS: Final = ("instance", "management_host", "management_port", "log_level")
 
 
@@ -122,10 +120,15 @@ class Stack:
                 name = f"{model.model_config['env_prefix']}{field_.upper()}"
                 if name not in known or field_ in OF_ONE_PROCESS:
                     continue
-                if SecretStr in get_args(description.annotation):
+                kinds, value = get_args(description.annotation), known[name]
+                if SecretStr in kinds:
                     secrets.append(f"# and {name}, which is a secret")
-                else:
-                    lines.append(f"export {name}={shlex.quote(_whole(name, known[name]))}")
+                    continue
+                if (
+                    Path in kinds and value
+                ):  # counts from the directory that a shell is in, so all of it is said
+                    value = str(Path(value).absolute())
+                lines.append(f"export {name}={shlex.quote(value)}")
         return lines + secrets
 
     # -- life ----------------------------------------------------------------------------------------------
@@ -265,12 +268,6 @@ class Stack:
             self.failed = True
             running.kill()
             await running.wait()
-
-
-def _whole(name: str, value: str) -> str:
-    """A path counts from the directory that a shell is in, so all of it is said."""
-    is_file = name.endswith("_FILE") or name == "HOLDSHORT_CONFIG"
-    return str(Path(value).absolute()) if is_file and value else value
 
 
 def _progress(console: Console) -> Callable[[int, int, str], None]:

@@ -10,9 +10,9 @@ import msgspec
 
 from holdshort.contract.canon import canonical, sha256
 from holdshort.contract.changes import RunEnded
+from holdshort.contract.descriptors import call_id_of, described
 from holdshort.contract.hashing import HashKey
 from holdshort.contract.messages import JSON_TYPE, Emit, Record, parse_object, usable
-from holdshort.contract.resume import call_id_of, described
 from holdshort.contract.state import Pause
 from holdshort.contract.verdicts import Kind, Verdict
 

@@ -5,8 +5,8 @@ from typing import Any, Final
 
 import msgspec
 
+from holdshort.contract.descriptors import call_id_of, described
 from holdshort.contract.messages import Record, usable
-from holdshort.contract.resume import call_id_of, described
 from holdshort.contract.rules import Limits
 from holdshort.contract.state import Pause, Pointer, Run, ToolCall
 

@@ -8,8 +8,8 @@ import orjson
 
 from holdshort.contract.canon import digest_of
 from holdshort.contract.codes import Code
+from holdshort.contract.descriptors import parsed_descriptor
 from holdshort.contract.messages import members_of, usable
-from holdshort.contract.resume import parsed_descriptor
 from holdshort.contract.rules import Limits
 from holdshort.contract.state import Outcome
 

@@ -4,33 +4,22 @@ Gate and router judge answers by this same code. Problems are listed, never rais
 (contract 3), then every problem of that row is told.
 """
 
-import re
 from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
-from datetime import UTC, datetime, timedelta
-from functools import lru_cache
-from typing import Any, Final, NamedTuple, TypeGuard
+from collections.abc import Iterable, Sequence
+from typing import Any, NamedTuple, TypeGuard
 
 import msgspec
-import orjson
 
 from holdshort.contract import schemas
 from holdshort.contract.canon import canonical, schema_hash, sha256
 from holdshort.contract.codes import Code
+from holdshort.contract.descriptors import described, expires_at, written_schema
 from holdshort.contract.messages import usable
 from holdshort.contract.state import GonePause, Interrupt, Pause
 
 BINDING = "holdshort:binding"
 TANSTACK_BINDING = "tanstack:interruptBinding"
 ABSENT: Any = msgspec.UNSET  # a payload that is not there: not the same answer as null
-
-_EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
-_MICROSECOND = timedelta(microseconds=1)
-_KEPT_BYTES: Final = 16 * 1024  # of a descriptor, parsed; a longer one is parsed again each time
-_AFTER_THE_LAST = (
-    (re.compile(r"(?<=^.{10}[T ]\d\d:\d\d:)60(?=[.,Z+-]|$)", re.ASCII), "59"),
-    (re.compile(r"(?<=^.{10}[T ])24:00(:00([.,]0+)?)?(?=[Z+-]|$)", re.ASCII), "23:59:59"),
-)
 
 
 class Problem(msgspec.Struct, frozen=True, rename="camel"):
@@ -40,16 +29,6 @@ class Problem(msgspec.Struct, frozen=True, rename="camel"):
     interrupt_id: str | None = None
     path: str | None = None
     message: str = ""
-
-
-class _Asked(msgspec.Struct, frozen=True, rename="camel"):
-    """As much of a descriptor as an answer is judged by; to read no more takes a fifth of the time."""
-
-    expires_at: Any = None
-    response_schema: msgspec.Raw = msgspec.Raw(b"null")
-
-
-_ASKED: Final = msgspec.json.Decoder(_Asked)
 
 
 class Entry(NamedTuple):
@@ -246,33 +225,6 @@ def is_expired(interrupt: Interrupt, now: int) -> bool:
     return expiry is not None and expiry <= now * 1000
 
 
-def expires_at(interrupt: Interrupt) -> int | None:
-    """The interrupt's expiry in microseconds since the epoch; None for never, and for what cannot be read.
-
-    AG-UI leaves the format open and reads an unreadable one as never; a time without an offset means UTC.
-    """
-    return read_time(_ASKED.decode(interrupt.descriptor).expires_at)
-
-
-def read_time(text: Any) -> int | None:
-    """Microseconds since the epoch, of a time as RFC 3339 and ISO 8601 write it; None for everything else.
-
-    Python reads neither the leap second (`23:59:60`, RFC 3339 5.6) nor the midnight `24:00` of ISO 8601; both
-    are the moment after.
-    """
-    if not isinstance(text, str):
-        return None
-    text, more = text.upper(), timedelta()
-    for late, last in _AFTER_THE_LAST:
-        if late.search(text):
-            text, more = late.sub(last, text, count=1), timedelta(seconds=1)
-    try:
-        at = datetime.fromisoformat(text)
-        return ((at if at.tzinfo else at.replace(tzinfo=UTC)) - _EPOCH + more) // _MICROSECOND
-    except (ValueError, OverflowError):
-        return None
-
-
 class Work:
     """The work budget of one record: no record may hold its partition for long (contract 5)."""
 
@@ -295,7 +247,7 @@ def payload_problems(
     payload = None if entry.payload is ABSENT else entry.payload
     if schemas.unsafe_number(payload):
         return [_misfit(interrupt, "", "a number is beyond what JavaScript can hold exactly")]
-    schema = bytes(_ASKED.decode(interrupt.descriptor).response_schema)
+    schema = written_schema(interrupt)
     if schema == b"null" or interrupt.cancel_only:
         return []
     admission = schemas.admit_written(schema)
@@ -312,31 +264,3 @@ def _unusable(interrupt: Interrupt) -> Problem:
 
 def _misfit(interrupt: Interrupt, pointer: str, message: str) -> Problem:
     return Problem(Code.INVALID_PAYLOAD, interrupt.id, pointer, message)
-
-
-def described(interrupt: Interrupt) -> Mapping[str, Any]:
-    """The descriptor, parsed."""
-    return parsed_descriptor(bytes(interrupt.descriptor))
-
-
-def parsed_descriptor(raw: bytes) -> Mapping[str, Any]:
-    """A descriptor, parsed; nobody may change it, for whoever asks next is given the same object."""
-    return _parsed_kept(raw) if len(raw) <= _KEPT_BYTES else _parsed(raw)
-
-
-def _parsed(raw: bytes) -> Mapping[str, Any]:
-    parsed: dict[str, Any] = orjson.loads(raw)
-    return parsed
-
-
-_parsed_kept = lru_cache(maxsize=64)(_parsed)  # one record asks for its descriptors several times
-
-
-def call_id_of(descriptor: Mapping[str, Any]) -> str | None:
-    """The tool call that an interrupt asks about; None if it asks about none."""
-    return usable(descriptor.get("toolCallId"))
-
-
-def response_schema(interrupt: Interrupt) -> dict[str, Any] | None:
-    schema: dict[str, Any] | None = described(interrupt).get("responseSchema")
-    return schema

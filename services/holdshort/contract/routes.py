@@ -13,6 +13,7 @@ CORE_REASONS: Final = frozenset({"tool_call", "input_required", "confirmation"})
 RESERVED_NAMESPACE: Final = "core"
 UNROUTED: Final = "unrouted"
 CLIENT: Final = "client"
+RESERVED_TEAMS: Final = (CLIENT, UNROUTED)  # whose questions need no team that is configured
 DEFAULT: Final = "default"
 _SEPARATORS: Final = (":", ".")
 _DAY_MS: Final = 24 * 3600 * 1000

@@ -7,6 +7,7 @@ import msgspec
 
 from holdshort.contract.canon import own_run_id, schema_hash
 from holdshort.contract.codes import Code
+from holdshort.contract.descriptors import described
 from holdshort.contract.messages import (
     CODE,
     JSON_TYPE,
@@ -17,7 +18,7 @@ from holdshort.contract.messages import (
     forwarded,
     members_of,
 )
-from holdshort.contract.resume import BINDING, TANSTACK_BINDING, Entry, Problem, described
+from holdshort.contract.resume import BINDING, TANSTACK_BINDING, Entry, Problem
 from holdshort.contract.state import Interrupt, Pause, Run, ThreadState
 
 EVENTS = "events"

@@ -8,8 +8,8 @@ import msgspec
 from holdshort.contract import schemas
 from holdshort.contract.canon import digest_of
 from holdshort.contract.changes import Change, PauseGone, PauseIs, RunEnded
+from holdshort.contract.descriptors import call_id_of, described
 from holdshort.contract.outcomes import Paused
-from holdshort.contract.resume import call_id_of, described
 from holdshort.contract.routes import CLIENT, Destination
 from holdshort.contract.rules import Rules, World
 from holdshort.contract.state import (

@@ -10,7 +10,7 @@ from holdshort.contract.state import ThreadState
 from holdshort.contract.verdicts import Kind
 from holdshort.gatekeeper.decider import Gate, Told
 from holdshort.gatekeeper.facts import Facts
-from holdshort.settings import RESERVED_TEAMS, Config, KafkaSettings, Settings, rules_of
+from holdshort.settings import Config, KafkaSettings, Settings, rules_of
 from holdshort.stream.decider import Decider
 from holdshort.stream.service import Service
 from holdshort.stream.topics import GATEKEEPER
@@ -43,7 +43,7 @@ class Gatekeeper:
         registry = CollectorRegistry()
         self._partitions = settings.partitions
         self._rules = rules_of(settings, config)
-        self._known = Known([*config.teams, *RESERVED_TEAMS], self._rules.routes.owners)
+        self._known = Known(config.asked_teams, self._rules.routes.owners)
         self._judged = JudgementMetrics(GATEKEEPER, _verdicts(), Code, registry)
         self._metrics = GateMetrics(self._known, registry)
         self._times = DecisionTimes(self._known, registry)

@@ -4,9 +4,10 @@ from collections import Counter
 from dataclasses import dataclass, field
 from typing import Final
 
+from holdshort.contract.descriptors import written_schema
 from holdshort.contract.inputs import INPUTS
 from holdshort.contract.messages import DEAD_LETTER, header
-from holdshort.contract.resume import is_expired, response_schema
+from holdshort.contract.resume import is_expired
 from holdshort.contract.routes import Owner, owner_of
 from holdshort.contract.state import Interrupt, Pause, ThreadState
 from holdshort.contract.verdicts import Kind, Verdict
@@ -41,7 +42,7 @@ class Facts:
     def _opened(self, pause: Pause) -> None:
         for one in pause.interrupts:
             self.opened[_owner(one)] += 1
-            if one.cancel_only or response_schema(one) is not None:
+            if one.cancel_only or written_schema(one) != b"null":
                 self.schemas[not one.cancel_only] += 1
 
     def _closed(self, before: ThreadState, pause: Pause, after: ThreadState) -> None:

@@ -14,10 +14,10 @@ from typing import Any, Final, NamedTuple
 import msgspec
 import orjson
 
+from holdshort.contract import times
 from holdshort.contract.inputs import INPUTS, RESUMES
 from holdshort.contract.keys import partition_of
 from holdshort.contract.messages import Emit, lenient_ids
-from holdshort.contract.resume import read_time as read_text_time
 from holdshort.contract.rules import Rules, World
 from holdshort.contract.state import NOTHING, ThreadState
 from holdshort.contract.thread import AGENT_EVENTS, Due, bounded, decide, evolve, fire, next_due
@@ -240,7 +240,7 @@ def read_time(value: Any) -> int:
         if not 0 <= value <= _LAST_MS:
             raise MendTranscriptError(f"a time lies between 1970 and 9999, not at {value} ms")
         return value
-    at = read_text_time(value)
+    at = times.read_time(value)
     if at is None:
         raise MendTranscriptError(f"a time is RFC 3339 or epoch milliseconds, not {value!r}")
     return at // 1000

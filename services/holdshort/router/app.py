@@ -10,7 +10,7 @@ from holdshort.router.decider import HELD, RouterDecider, Told
 from holdshort.router.facts import Facts
 from holdshort.router.gathering import Gathering
 from holdshort.router.turn import ALERTS, DEEDS
-from holdshort.settings import RESERVED_TEAMS, Config, KafkaSettings, Settings, rules_of
+from holdshort.settings import Config, KafkaSettings, Settings, rules_of
 from holdshort.stream.decider import Decider
 from holdshort.stream.service import Service
 from holdshort.stream.topics import ROUTER
@@ -51,7 +51,7 @@ class Router:
         registry = CollectorRegistry()
         self._partitions = settings.partitions
         self._rules = rules_of(settings, config)
-        self._teams = (*config.teams, *RESERVED_TEAMS)
+        self._teams = config.asked_teams
         self._known = known = Known(self._teams, self._rules.routes.owners)
         self._judged = JudgementMetrics(ROUTER, _verdicts(), (*DecisionCode, Code.MISKEYED_RECORD), registry)
         self._metrics = RouterMetrics(known, _of_entries(), DEEDS, registry)
@@ -75,7 +75,7 @@ class Router:
 
     def adopt(self, config: Config) -> None:
         self._rules = config.rules(self._partitions).after(self._rules)
-        self._teams = (*config.teams, *RESERVED_TEAMS)
+        self._teams = config.asked_teams
         self._known.learn(self._teams, self._rules.routes.owners)
         self._metrics.prepare()
         self._times.prepare()

@@ -7,6 +7,7 @@ from typing import Any, Final
 import msgspec
 
 from holdshort.contract import resume as batch
+from holdshort.contract.descriptors import described, expires_at
 from holdshort.contract.resume import Entry
 from holdshort.contract.routes import CLIENT, PLAIN
 from holdshort.contract.rules import Rules
@@ -40,7 +41,7 @@ def opened(thread: str, pause: Pause, receipts: tuple[Receipt, ...], rules: Rule
 
 def _asked(thread: str, pause: Pause, interrupt: Interrupt, rules: Rules) -> Asked:
     """One interrupt; of a pause that no team is asked about, its expiry is its client's affair."""
-    expiry = batch.expires_at(interrupt) if pause.routed else None
+    expiry = expires_at(interrupt) if pause.routed else None
     asked = Asked(
         interrupt_id=interrupt.id,
         team=interrupt.team or CLIENT,
@@ -78,7 +79,7 @@ def _fitting_answers(
 
 
 def _is_bare(interrupt: Interrupt) -> bool:
-    descriptor = batch.described(interrupt)
+    descriptor = described(interrupt)
     return descriptor.get("reason") == "confirmation" and descriptor.get("responseSchema") is None
 
 

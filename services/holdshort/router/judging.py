@@ -17,6 +17,7 @@ from holdshort.contract.resume import Entry, Problem
 from holdshort.contract.rules import Rules
 from holdshort.contract.state import Interrupt, Pause
 from holdshort.contract.statement import SIGNATURE
+from holdshort.contract.times import read_time
 from holdshort.router import quorum
 from holdshort.router.codes import DecisionCode
 from holdshort.router.decisions import Decision, Judged
@@ -190,11 +191,12 @@ def _signature(case: Case) -> DecisionCode | None:
     if case.decision.decision_id in case.asked.spent:
         return DecisionCode.SIGNATURE_REPLAYED
     proved = prove(case.entry, case.decision, case.team, case.pause, case.interrupt, case.now, case.rules)
-    if proved.code is None and _signed_before_it_was_put(case):
+    if proved.code is not None:
+        return proved.code
+    if _signed_before_it_was_put(case):
         return DecisionCode.SIGNATURE_REPLAYED
-    if proved.code is None:
-        case.decider, case.proof = proved.decider, "signature"
-    return proved.code
+    case.decider, case.proof = proved.decider, "signature"
+    return None
 
 
 def _signed_before_it_was_put(case: Case) -> bool:
@@ -204,7 +206,7 @@ def _signed_before_it_was_put(case: Case) -> bool:
     """
     if not case.gathering.put_at:
         return False
-    signed_at = batch.read_time(case.decision.decided_at)
+    signed_at = read_time(case.decision.decided_at)
     return signed_at is None or signed_at < case.gathering.put_at * 1000
 
 

@@ -9,8 +9,8 @@ import msgspec
 import orjson
 
 from holdshort.contract.canon import canonical
+from holdshort.contract.descriptors import described
 from holdshort.contract.messages import JSON_TYPE, Emit
-from holdshort.contract.resume import described
 from holdshort.contract.state import Interrupt, Pause
 from holdshort.contract.statement import shown_digest
 from holdshort.router.codes import DecisionCode

@@ -13,7 +13,7 @@ the router would refuse for what it says fails the test, with the router's code.
 import asyncio
 import json
 from base64 import urlsafe_b64encode
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from datetime import UTC, datetime
 from typing import Any, NamedTuple
 
@@ -99,11 +99,9 @@ class Said(NamedTuple):
         Raises RefusedError for answers that would not get so far: too few, too many, or such as do not fit.
         """
         transcript = self.transcript
-        asked = [one["id"] for one in self.interrupts]
-        if left := [id_ for id_ in asked if id_ not in answers]:
-            raise RefusedError(f"PARTIAL_RESUME: nobody answers {', '.join(left)}")
-        if others := [id_ for id_ in answers if id_ not in asked]:
-            raise RefusedError(f"UNKNOWN_INTERRUPT: {', '.join(others)}")
+        ids = [one["id"] for one in self.interrupts]
+        given = [batch.Entry(id_, True, batch.ABSENT, {}) for id_ in answers]
+        _let_pass([*batch.unknown(given, ids), *batch.unanswered(given, ids)])
         entries = [_entry(one, answers[one["id"]]) for one in self.interrupts]
         return {
             **self.input,
@@ -130,13 +128,13 @@ def _fits(descriptor: Mapping[str, Json], decision: Decision) -> None:
     entry = batch.Entry(descriptor["id"], decision.status == "resolved", payload, {})
     asked = Interrupt(id=descriptor["id"], descriptor=msgspec.Raw(orjson.dumps(descriptor)))
     work = batch.Work(Limits().work)
-    problems = [
-        *batch.expired([entry], [asked], int(datetime.now(UTC).timestamp() * 1000)),
-        *batch.payload_problems(entry, asked, work, check_unusable=True),
-    ]
-    if problems:
-        first = problems[0]
-        raise RefusedError(f"{first.code}: {first.interrupt_id}{first.path or ''}: {first.message}")
+    _let_pass(batch.expired([entry], [asked], int(datetime.now(UTC).timestamp() * 1000)))
+    _let_pass(batch.payload_problems(entry, asked, work, check_unusable=True))
+
+
+def _let_pass(problems: Sequence[batch.Problem]) -> None:
+    for one in problems[:1]:
+        raise RefusedError(f"{one.code}: {one.interrupt_id}{one.path or ''}: {one.message}".rstrip(": "))
 
 
 async def run_agent(agent: AgentWorker | Function, input_: Any) -> Said:

@@ -6,7 +6,7 @@ never a record.
 """
 
 import asyncio
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Coroutine, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from typing import Any, Final, Generic, TypeVar
@@ -41,6 +41,27 @@ class LaneHealth:
     command: str | None
 
 
+class _Aside:
+    """Something that is done every so many seconds, and never waited for; times are those of `monotonic`."""
+
+    def __init__(self, every: float, now: float) -> None:
+        self._every = every
+        self._started_at = now
+        self._task: asyncio.Task[None] | None = None
+
+    def is_due(self, now: float) -> bool:
+        """Whether it is time for it again, and the last time is over."""
+        return now - self._started_at >= self._every and (self._task is None or self._task.done())
+
+    def start(self, doing: Coroutine[Any, Any, None], now: float) -> None:
+        self._started_at = now
+        self._task = asyncio.create_task(doing)
+
+    def cancel(self) -> None:
+        if self._task is not None:
+            self._task.cancel()
+
+
 class Runner(Generic[S]):
     """Runs the lanes that the group assigns to this process, each in a task of its own."""
 
@@ -70,10 +91,8 @@ class Runner(Generic[S]):
         self._stopping = asyncio.Event()
         self._membership: Membership | None = None
         self._fatal: BaseException | None = None
-        self._told_at = clock.monotonic()
-        self._telling: asyncio.Task[None] | None = None
-        self._looked_at = clock.monotonic()
-        self._looking: asyncio.Task[None] | None = None
+        self._telling = _Aside(TELL_S, clock.monotonic())
+        self._looking = _Aside(LOOK_S, clock.monotonic())
 
     async def run(self) -> None:
         """Share the lanes until `stop`. Raises Fatal, or whatever defect ended a task."""
@@ -112,22 +131,18 @@ class Runner(Generic[S]):
         self._ended.clear()
 
     def _tell(self, membership: Membership) -> None:
-        """Now and then, and never waited for: what counts are the positions in the transactions."""
-        if self.last_beat - self._told_at < TELL_S or (self._telling and not self._telling.done()):
+        """What counts are the positions in the transactions; these are for tools that show lag."""
+        if not self._telling.is_due(self.last_beat):
             return
-        self._told_at = self.last_beat
         positions = {where: at for task in self.tasks.values() for where, at in task.positions().items()}
         if positions:
-            self._telling = asyncio.create_task(membership.tell(positions))
+            self._telling.start(membership.tell(positions), self.last_beat)
 
     def _look(self) -> None:
-        """Now and then, and never waited for: a lane must not write on to a topic that was made again."""
-        if self.last_beat - self._looked_at < LOOK_S or (self._looking and not self._looking.done()):
-            return
-        self._looked_at = self.last_beat
+        """A lane must not write on to a topic that was made again."""
         lanes = [(task, task.lane) for task in self.tasks.values() if task.lane is not None]
-        if lanes:
-            self._looking = asyncio.create_task(self._look_at(lanes))
+        if lanes and self._looking.is_due(self.last_beat):
+            self._looking.start(self._look_at(lanes), self.last_beat)
 
     async def _look_at(self, lanes: Sequence[tuple[Task[S], Lane[S]]]) -> None:
         with suppress(StreamError):  # whoever needs the topics meets the trouble, too
@@ -141,9 +156,8 @@ class Runner(Generic[S]):
         for task in self.tasks.values():
             task.stop()
         await asyncio.gather(*self._running.values(), return_exceptions=True)
-        for aside in (self._telling, self._looking):
-            if aside is not None:
-                aside.cancel()
+        self._telling.cancel()
+        self._looking.cancel()
         if self._membership is not None:
             await self._membership.leave()
 

@@ -7,13 +7,14 @@ document, the access rules, the chart's KafkaTopics and README's table. Names ar
 from collections.abc import Iterator, Sequence
 from typing import Final, Literal, NamedTuple
 
+from holdshort.contract.routes import RESERVED_TEAMS
+
 DAY_MS: Final = 24 * 3600 * 1000
 AUDIT_DAYS: Final = 90
 MAX_MESSAGE: Final = 2 * 1024 * 1024
 DEAD_LETTER_MAX_MESSAGE: Final = MAX_MESSAGE + 64 * 1024
 GATEKEEPER: Final = "gatekeeper"
 ROUTER: Final = "router"
-RESERVED_TEAMS: Final = ("client", "unrouted")
 
 
 class Topic(NamedTuple):

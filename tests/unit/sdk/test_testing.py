@@ -167,7 +167,7 @@ async def test_answers_that_would_not_reach_the_agent_fail_the_test() -> None:
 
     for answers, refusal in (
         ({}, "PARTIAL_RESUME"),
-        ({"int-c1": approve(), "x": deny()}, "UNKNOWN_INTERRUPT"),
+        ({"int-c1": approve(), "x": deny()}, "UNKNOWN_INTERRUPT_ID"),
     ):
         with pytest.raises(RefusedError, match=f"^{refusal}: "):
             said.resumed(answers)
