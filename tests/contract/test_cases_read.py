@@ -147,6 +147,8 @@ def test_a_case_that_is_shorter_than_its_expectations_is_not_met() -> None:
         (json.dumps([{"case": "x", "transcript": 5}]), "case x: transcript must be a list"),
         (json.dumps([{"case": "x", "transcript": [], "more": 1}]), "case x: a case has no member 'more'"),
         (json.dumps([{"case": "x", "transcript": [{"at": ""}]}]), "case x, record 1: a time is"),
+        ("{}", "line 1: it is neither a record, which has a topic, nor a time that passes (at)"),
+        ('{"topic":"inputs","topic":"resumes","at":1}', "line 1: a name stands twice in it"),
         ("[" * 100_000, "it is not JSON"),
     ],
 )  # fmt: skip

